@@ -1,0 +1,246 @@
+//! Admission: what a batch must be before a log may hold it.
+//!
+//! [`admit`] judges a batch by itself: form, ledger, key, signature. [`Chain`] judges its place: dense
+//! author chains, links. Whether its author had the right to say it is a fold's question.
+
+use std::collections::BTreeMap;
+
+use crate::batch::{AuthorTip, Batch, BatchError, BatchHeader, SignedBatch};
+use crate::entry::{Entry, genesis_link, link};
+use crate::head::Head;
+use crate::ids::{AuthorId, BatchId, Digest, LedgerId, Millis, Seq, Subject};
+use crate::kind::{KindTable, PayloadError};
+use crate::sign::{BATCH_PREFIX, SignError, Signature, Verifier};
+
+/// Why a batch is not admitted. Each cause has its own name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The bytes are not a batch.
+    #[error(transparent)]
+    Malformed(#[from] BatchError),
+    /// An event's payload is unknown, malformed or not canonical.
+    #[error("event {index}: {error}")]
+    Payload {
+        /// Index of the event in the batch.
+        index: u32,
+        /// What is wrong with it.
+        error: PayloadError,
+    },
+    /// The batch belongs to another ledger.
+    #[error("the batch belongs to ledger {found}, this is {expected}")]
+    ForeignLedger {
+        /// This ledger.
+        expected: LedgerId,
+        /// The batch's.
+        found: LedgerId,
+    },
+    /// The author's key is unsound or the signature is not good.
+    #[error("author {author}: {error}")]
+    Signature {
+        /// The author.
+        author: AuthorId,
+        /// What is wrong.
+        error: SignError,
+    },
+    /// The author has already written another batch with this number.
+    #[error("author {author} has written another batch {author_seq} already")]
+    AuthorForked {
+        /// The author.
+        author: AuthorId,
+        /// The number used twice.
+        author_seq: u64,
+    },
+    /// Batches of the author are missing before this one.
+    #[error("author {author}: batch {found} came where {expected} was due")]
+    AuthorGap {
+        /// The author.
+        author: AuthorId,
+        /// The number that was due.
+        expected: u64,
+        /// The number that came.
+        found: u64,
+    },
+    /// The batch names another batch than the author's newest as the one before it.
+    #[error("author {author}: batch {author_seq} does not follow the author's newest batch")]
+    AuthorChainBroken {
+        /// The author.
+        author: AuthorId,
+        /// The batch's number.
+        author_seq: u64,
+    },
+}
+
+/// A batch that passed [`admit`]: the only thing a log appends.
+#[derive(Clone, Debug)]
+pub struct Admitted {
+    id: BatchId,
+    header: BatchHeader,
+    subjects: Vec<Subject>,
+    batch: SignedBatch,
+}
+
+impl Admitted {
+    /// The batch's id.
+    #[must_use]
+    pub const fn id(&self) -> BatchId {
+        self.id
+    }
+
+    /// The batch's header.
+    #[must_use]
+    pub const fn header(&self) -> &BatchHeader {
+        &self.header
+    }
+
+    /// What each event is about, in order.
+    #[must_use]
+    pub fn subjects(&self) -> &[Subject] {
+        &self.subjects
+    }
+
+    /// The author's signature.
+    #[must_use]
+    pub const fn signature(&self) -> Signature {
+        self.batch.signature
+    }
+
+    /// Header and events.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.batch.bytes
+    }
+}
+
+/// Judges a batch by itself.
+///
+/// # Errors
+/// [`Refusal`] for its form, payloads, ledger, key or signature.
+pub fn admit(
+    batch: SignedBatch, ledger: &LedgerId, kinds: &KindTable, verifier: &mut Verifier,
+) -> Result<Admitted, Refusal> {
+    let parsed = Batch::parse(&batch.bytes)?;
+    let header = parsed.header;
+    if header.ledger != *ledger {
+        return Err(Refusal::ForeignLedger { expected: *ledger, found: header.ledger });
+    }
+    verifier
+        .verify(&header.author, BATCH_PREFIX, parsed.header_bytes, &batch.signature)
+        .map_err(|error| Refusal::Signature { author: header.author, error })?;
+    let mut subjects = Vec::with_capacity(header.count as usize);
+    for (index, event) in (0..).zip(parsed.events()) {
+        subjects.push(event.subject);
+        kinds
+            .check(event.kind, event.version, event.payload)
+            .map_err(|error| Refusal::Payload { index, error })?;
+    }
+    Ok(Admitted { id: parsed.id, header, subjects, batch })
+}
+
+/// Where a log stands: its tail and every author's. Pure, so that every log judges alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    ledger: LedgerId,
+    next: Seq,
+    link: Digest,
+    authors: BTreeMap<AuthorId, AuthorTip>,
+}
+
+/// Why a stored batch does not follow from the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Break {
+    /// Positions are missing or repeated.
+    #[error("position {found} stands where {expected} is due")]
+    Gap {
+        /// The position that is due.
+        expected: Seq,
+        /// The position found.
+        found: Seq,
+    },
+    /// The entry does not name the entry before it.
+    #[error("the entry is not linked to the entry before it")]
+    Link,
+    /// The entry is not that of its batch.
+    #[error("the entry names another batch")]
+    Batch,
+}
+
+impl Chain {
+    /// A ledger without entries.
+    #[must_use]
+    pub fn genesis(ledger: LedgerId) -> Self {
+        Self { ledger, next: 0, link: genesis_link(&ledger), authors: BTreeMap::new() }
+    }
+
+    /// The end of the log.
+    #[must_use]
+    pub const fn head(&self) -> Head {
+        Head { ledger: self.ledger, next: self.next, link: self.link }
+    }
+
+    /// Where an author stands.
+    #[must_use]
+    pub fn tip(&self, author: &AuthorId) -> AuthorTip {
+        self.authors.get(author).copied().unwrap_or_default()
+    }
+
+    /// Judges whether a batch may come next.
+    ///
+    /// # Errors
+    /// [`Refusal`] for another ledger, or a fork, gap or break of the author's chain. A log looks for
+    /// repeated batches before it asks.
+    pub fn check(&self, header: &BatchHeader) -> Result<(), Refusal> {
+        let (author, author_seq) = (header.author, header.author_seq);
+        if header.ledger != self.ledger {
+            return Err(Refusal::ForeignLedger { expected: self.ledger, found: header.ledger });
+        }
+        let tip = self.tip(&author);
+        if author_seq < tip.batches {
+            return Err(Refusal::AuthorForked { author, author_seq });
+        }
+        if author_seq > tip.batches {
+            return Err(Refusal::AuthorGap { author, expected: tip.batches, found: author_seq });
+        }
+        if header.previous != tip.newest.unwrap_or(BatchId::ZERO) {
+            return Err(Refusal::AuthorChainBroken { author, author_seq });
+        }
+        Ok(())
+    }
+
+    /// Takes a checked batch in and gives its entry.
+    pub fn extend(&mut self, batch: &Admitted, received: Millis) -> Entry {
+        let entry = Entry {
+            first: self.next,
+            received,
+            previous: self.link,
+            batch: batch.id,
+            signature: batch.batch.signature,
+        };
+        self.advance(&batch.header, batch.id, link(&entry.encode()));
+        entry
+    }
+
+    /// Follows a stored entry and its batch.
+    ///
+    /// # Errors
+    /// [`Break`] when the entry does not follow; the chain stays where it was.
+    pub fn follow(&mut self, entry: &Entry, link: Digest, batch: &Batch<'_>) -> Result<(), Break> {
+        if entry.first != self.next {
+            return Err(Break::Gap { expected: self.next, found: entry.first });
+        }
+        if entry.previous != self.link {
+            return Err(Break::Link);
+        }
+        if entry.batch != batch.id {
+            return Err(Break::Batch);
+        }
+        self.advance(&batch.header, batch.id, link);
+        Ok(())
+    }
+
+    fn advance(&mut self, header: &BatchHeader, id: BatchId, link: Digest) {
+        self.next += u64::from(header.count);
+        self.link = link;
+        let tip = AuthorTip { batches: header.author_seq + 1, newest: Some(id) };
+        self.authors.insert(header.author, tip);
+    }
+}

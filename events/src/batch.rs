@@ -1,0 +1,245 @@
+//! A batch: 1..N events of one author, chained to that author's batch before it and signed once.
+//!
+//! Header, 142 bytes, big-endian: format u16, ledger 32, author 32, author_seq u64, previous batch
+//! id 32, count u32, digest 32. Then each event behind its length as u32.
+
+use crate::bytes::Reader;
+use crate::event::{EventRef, Events};
+use crate::hash::{Domain, Hasher, digest};
+use crate::ids::{AuthorId, BatchId, Digest, EventId, LedgerId};
+use crate::limits::{BATCH_BYTES_MAX, BATCH_EVENTS_MAX, EVENT_BYTES_MAX};
+use crate::sign::{BATCH_PREFIX, Signature, SigningKey};
+
+/// The batch format this build reads and writes.
+pub const FORMAT: u16 = 1;
+/// Bytes of a batch header.
+pub const HEADER_BYTES: usize = 2 + 32 + 32 + 8 + 32 + 4 + 32;
+
+/// Why bytes are not a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BatchError {
+    /// Shorter than a header.
+    #[error("shorter than a batch header")]
+    TooShort,
+    /// Longer than the format allows.
+    #[error("a batch of {bytes} bytes is longer than {BATCH_BYTES_MAX}")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// A batch format this build does not know.
+    #[error("batch format {format} needs a newer ferry")]
+    NeedsNewerFerry {
+        /// The format.
+        format: u16,
+    },
+    /// No event, or more than the format allows.
+    #[error("a batch of {count} events; 1 to {BATCH_EVENTS_MAX} are allowed")]
+    Count {
+        /// The count in the header.
+        count: u32,
+    },
+    /// The events do not fill the batch exactly, or one is too short or too long.
+    #[error("event {index} is cut short, too long, or followed by stray bytes")]
+    Event {
+        /// Index of the event in the batch.
+        index: u32,
+    },
+    /// The events are not those the header was made for.
+    #[error("the events do not match the header's digest")]
+    Digest,
+}
+
+/// What an author signs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchHeader {
+    /// The ledger the batch belongs to, and no other.
+    pub ledger: LedgerId,
+    /// Who wrote it.
+    pub author: AuthorId,
+    /// Batches of this author before it.
+    pub author_seq: u64,
+    /// Id of the author's batch before it; zero for the first.
+    pub previous: BatchId,
+    /// Number of events.
+    pub count: u32,
+    /// Digest over the events' digests.
+    pub digest: Digest,
+}
+
+impl BatchHeader {
+    /// The header's bytes.
+    #[must_use]
+    pub fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut out = [0; HEADER_BYTES];
+        let mut rest = out.as_mut_slice();
+        let mut put = |bytes: &[u8]| {
+            let (head, tail) = std::mem::take(&mut rest).split_at_mut(bytes.len());
+            head.copy_from_slice(bytes);
+            rest = tail;
+        };
+        put(&FORMAT.to_be_bytes());
+        put(self.ledger.as_slice());
+        put(self.author.as_slice());
+        put(&self.author_seq.to_be_bytes());
+        put(self.previous.as_slice());
+        put(&self.count.to_be_bytes());
+        put(self.digest.as_slice());
+        out
+    }
+
+    fn parse(reader: &mut Reader<'_>) -> Result<Self, BatchError> {
+        let format = reader.u16().ok_or(BatchError::TooShort)?;
+        if format != FORMAT {
+            return Err(BatchError::NeedsNewerFerry { format });
+        }
+        let mut fields = || {
+            Some(Self {
+                ledger: reader.bytes()?,
+                author: reader.bytes()?,
+                author_seq: reader.u64()?,
+                previous: reader.bytes()?,
+                count: reader.u32()?,
+                digest: reader.bytes()?,
+            })
+        };
+        fields().ok_or(BatchError::TooShort)
+    }
+}
+
+/// The id of a batch: the digest of its header's bytes.
+#[must_use]
+pub fn batch_id(header: &[u8]) -> BatchId {
+    digest(Domain::Batch, header)
+}
+
+/// The id of the event at `index` of a batch.
+#[must_use]
+pub fn event_id(batch: &BatchId, index: u32) -> EventId {
+    Hasher::new(Domain::EventId).fixed(batch.as_slice()).fixed(&index.to_be_bytes()).finish()
+}
+
+/// A batch as stored, borrowed. Its events are exactly those its header was made for.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'a> {
+    /// The header.
+    pub header: BatchHeader,
+    /// The header's bytes: what the signature covers.
+    pub header_bytes: &'a [u8],
+    /// Digest of the header.
+    pub id: BatchId,
+    body: &'a [u8],
+}
+
+impl<'a> Batch<'a> {
+    /// Reads a batch and checks that events and header belong together. Signatures are not looked at.
+    ///
+    /// # Errors
+    /// [`BatchError`] for anything else than a well-formed batch, trailing bytes included.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, BatchError> {
+        if bytes.len() > BATCH_BYTES_MAX {
+            return Err(BatchError::TooLong { bytes: bytes.len() });
+        }
+        let (header_bytes, body) =
+            bytes.split_at_checked(HEADER_BYTES).ok_or(BatchError::TooShort)?;
+        let header = BatchHeader::parse(&mut Reader(header_bytes))?;
+        if header.count == 0 || header.count as usize > BATCH_EVENTS_MAX {
+            return Err(BatchError::Count { count: header.count });
+        }
+        let batch = Self { header, header_bytes, id: batch_id(header_bytes), body };
+        batch.check_events()?;
+        Ok(batch)
+    }
+
+    fn check_events(&self) -> Result<(), BatchError> {
+        let mut digests = Vec::with_capacity(self.header.count as usize * 32);
+        let mut reader = Reader(self.body);
+        for index in 0..self.header.count {
+            let event = next_event(&mut reader)
+                .filter(|event| event.bytes.len() <= EVENT_BYTES_MAX)
+                .ok_or(BatchError::Event { index })?;
+            digests.extend_from_slice(event.digest().as_slice());
+        }
+        if !reader.0.is_empty() {
+            return Err(BatchError::Event { index: self.header.count });
+        }
+        if digest(Domain::Events, &digests) != self.header.digest {
+            return Err(BatchError::Digest);
+        }
+        Ok(())
+    }
+
+    /// The events, in order.
+    pub fn events(&self) -> impl Iterator<Item = EventRef<'a>> + use<'a> {
+        let mut reader = Reader(self.body);
+        std::iter::from_fn(move || next_event(&mut reader))
+    }
+}
+
+fn next_event<'a>(reader: &mut Reader<'a>) -> Option<EventRef<'a>> {
+    let length = reader.u32()?;
+    EventRef::parse(reader.take(usize::try_from(length).ok()?)?)
+}
+
+/// A batch and its author's signature over the header: what travels between machines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedBatch {
+    /// Signature over the header.
+    pub signature: Signature,
+    /// Header and events.
+    pub bytes: Vec<u8>,
+}
+
+/// An author's place in its own chain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AuthorTip {
+    /// Batches the author has written.
+    pub batches: u64,
+    /// The newest of them; zero when there is none.
+    pub newest: Option<BatchId>,
+}
+
+/// Writes and signs one author's batches, each chained to the one before.
+pub struct Author {
+    key: SigningKey,
+    ledger: LedgerId,
+    tip: AuthorTip,
+}
+
+impl Author {
+    /// An author that goes on from `tip`, as its log tells it.
+    #[must_use]
+    pub const fn new(key: SigningKey, ledger: LedgerId, tip: AuthorTip) -> Self {
+        Self { key, ledger, tip }
+    }
+
+    /// The public key.
+    #[must_use]
+    pub fn id(&self) -> AuthorId {
+        self.key.public()
+    }
+
+    /// Signs `events` as the author's next batch. `None` when there are none.
+    #[must_use]
+    pub fn seal(&mut self, events: Events) -> Option<SignedBatch> {
+        if events.is_empty() {
+            return None;
+        }
+        let (count, digest, body) = events.into_parts();
+        let header = BatchHeader {
+            ledger: self.ledger,
+            author: self.id(),
+            author_seq: self.tip.batches,
+            previous: self.tip.newest.unwrap_or(BatchId::ZERO),
+            count,
+            digest,
+        }
+        .encode();
+        let signature = self.key.sign(BATCH_PREFIX, &header);
+        self.tip = AuthorTip { batches: self.tip.batches + 1, newest: Some(batch_id(&header)) };
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
+        bytes.extend_from_slice(&header);
+        bytes.extend_from_slice(&body);
+        Some(SignedBatch { signature, bytes })
+    }
+}

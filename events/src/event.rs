@@ -1,0 +1,204 @@
+//! An event: `{kind u16, version u8, at u64, subject 16 bytes, payload}`, big-endian, then MessagePack.
+
+use serde::Serialize;
+
+use crate::bytes::Reader;
+use crate::hash::{Domain, digest};
+use crate::ids::{Digest, Millis, Subject};
+use crate::kind::{Kind, KindTable, PayloadError};
+use crate::limits::{BATCH_BYTES_MAX, BATCH_EVENTS_MAX, EVENT_BYTES_MAX};
+use crate::payload::{
+    Actor, Amend, ClockCorrected, DispatchResult, Finding, Import, LedgerOpened, Price, PriceBook,
+    Turn, TurnClosed,
+};
+
+/// Bytes of an event before its payload.
+pub const EVENT_HEADER_BYTES: usize = 2 + 1 + 8 + 16;
+
+/// A payload that is written in its newest version.
+pub trait Payload: Serialize {
+    /// Its kind.
+    const KIND: Kind;
+    /// Its newest version.
+    const VERSION: u8;
+}
+
+/// What an event says, in the newest vocabulary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each variant is the kind of its name")]
+pub enum Body<'a> {
+    LedgerOpened(LedgerOpened),
+    Actor(Actor),
+    Price(Price<'a>),
+    PriceBook(PriceBook<'a>),
+    Turn(Turn<'a>),
+    Result(DispatchResult<'a>),
+    TurnClosed(TurnClosed),
+    Amend(Amend<'a>),
+    Import(Import<'a>),
+    Finding(Finding),
+    ClockCorrected(ClockCorrected),
+    /// An ancillary kind or version this build does not know: counted, without effect.
+    Unknown(Kind),
+}
+
+/// One event as stored, borrowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventRef<'a> {
+    /// Its kind.
+    pub kind: Kind,
+    /// The version of its payload.
+    pub version: u8,
+    /// When it happened, by its author's clock.
+    pub at: Millis,
+    /// What it is about.
+    pub subject: Subject,
+    /// The payload's bytes.
+    pub payload: &'a [u8],
+    /// The whole event's bytes.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> EventRef<'a> {
+    /// Reads the fixed header; `None` when the bytes are too short for one.
+    #[must_use]
+    pub fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let mut reader = Reader(bytes);
+        let kind = Kind(reader.u16()?);
+        let [version] = reader.array()?;
+        let at = reader.u64()?;
+        let subject = reader.bytes()?;
+        Some(Self { kind, version, at, subject, payload: reader.0, bytes })
+    }
+
+    /// The payload in the newest vocabulary.
+    ///
+    /// # Errors
+    /// As [`KindTable::decode`].
+    pub fn decode(&self, kinds: &KindTable) -> Result<Body<'a>, PayloadError> {
+        kinds.decode(self.kind, self.version, self.payload)
+    }
+
+    /// The event's digest.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        digest(Domain::Event, self.bytes)
+    }
+}
+
+/// Why an event cannot be added to a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EventError {
+    /// The encoded event is longer than the format allows.
+    #[error("an event of {bytes} bytes is longer than {EVENT_BYTES_MAX}")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// The batch holds as much as a batch can: seal it and begin another.
+    #[error("the batch is full")]
+    BatchFull,
+}
+
+/// Events being gathered for one batch, encoded one after another.
+#[derive(Clone, Debug, Default)]
+pub struct Events {
+    bytes: Vec<u8>,
+    digests: Vec<u8>,
+    newest: Millis,
+}
+
+impl Events {
+    /// An empty gathering.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Number of events.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.digests.len() / 32
+    }
+
+    /// True when there is nothing to sign.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.digests.is_empty()
+    }
+
+    /// The newest `at` of the events.
+    #[must_use]
+    pub const fn newest_at(&self) -> Millis {
+        self.newest
+    }
+
+    /// Encodes one event.
+    ///
+    /// # Errors
+    /// [`EventError`] when it is too long or the batch is full; nothing is added then.
+    pub fn push<P: Payload>(
+        &mut self, at: Millis, subject: Subject, payload: &P,
+    ) -> Result<(), EventError> {
+        self.push_with(P::KIND, P::VERSION, at, subject, |bytes| {
+            // Writing to memory fails only for values MessagePack cannot hold; no payload has any.
+            rmp_serde::encode::write(bytes, payload).map_err(|_| EventError::TooLong { bytes: 0 })
+        })
+    }
+
+    /// Adds an event whose payload is encoded already, of whatever kind and version.
+    ///
+    /// # Errors
+    /// As [`Events::push`].
+    pub fn push_raw(
+        &mut self, kind: Kind, version: u8, at: Millis, subject: Subject, payload: &[u8],
+    ) -> Result<(), EventError> {
+        self.push_with(kind, version, at, subject, |bytes| {
+            bytes.extend_from_slice(payload);
+            Ok(())
+        })
+    }
+
+    fn push_with(
+        &mut self, kind: Kind, version: u8, at: Millis, subject: Subject,
+        payload: impl FnOnce(&mut Vec<u8>) -> Result<(), EventError>,
+    ) -> Result<(), EventError> {
+        if self.len() == BATCH_EVENTS_MAX {
+            return Err(EventError::BatchFull);
+        }
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; 4]);
+        self.bytes.extend_from_slice(&kind.0.to_be_bytes());
+        self.bytes.push(version);
+        self.bytes.extend_from_slice(&at.to_be_bytes());
+        self.bytes.extend_from_slice(subject.as_slice());
+        let written = payload(&mut self.bytes).and_then(|()| self.finish(start));
+        if written.is_err() {
+            self.bytes.truncate(start);
+        } else {
+            self.newest = self.newest.max(at);
+        }
+        written
+    }
+
+    fn finish(&mut self, start: usize) -> Result<(), EventError> {
+        let length = self.bytes.len() - start - 4;
+        if length > EVENT_BYTES_MAX {
+            return Err(EventError::TooLong { bytes: length });
+        }
+        if self.bytes.len() > BATCH_BYTES_MAX - crate::batch::HEADER_BYTES {
+            return Err(EventError::BatchFull);
+        }
+        let prefix = u32::try_from(length).map_err(|_| EventError::TooLong { bytes: length })?;
+        self.bytes[start..start + 4].copy_from_slice(&prefix.to_be_bytes());
+        let digest = digest(Domain::Event, &self.bytes[start + 4..]);
+        self.digests.extend_from_slice(digest.as_slice());
+        Ok(())
+    }
+
+    /// (count, digest over the events' digests, the events' bytes).
+    pub(crate) fn into_parts(self) -> (u32, Digest, Vec<u8>) {
+        let count = u32::try_from(self.len()).unwrap_or(u32::MAX);
+        (count, digest(Domain::Events, &self.digests), self.bytes)
+    }
+}

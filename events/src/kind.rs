@@ -1,0 +1,180 @@
+//! Kinds of events and their versions, as a value: tests can pass a table of their own.
+
+use crate::event::Body;
+use crate::payload::Stream;
+
+/// Number of a kind. Kinds from [`Kind::ANCILLARY`] on may be skipped by a fold that does not know them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Kind(pub u16);
+
+impl Kind {
+    /// The ancillary bit.
+    pub const ANCILLARY: u16 = 0x8000;
+
+    /// A ledger begins.
+    pub const LEDGER_OPENED: Self = Self(1);
+    /// A key is enrolled, retired or rotated.
+    pub const ACTOR: Self = Self(2);
+    /// An engine's price changed.
+    pub const PRICE: Self = Self(3);
+    /// An import of prices ended.
+    pub const PRICE_BOOK: Self = Self(4);
+    /// A request arrived.
+    pub const TURN: Self = Self(6);
+    /// An attempt ended.
+    pub const RESULT: Self = Self(9);
+    /// The client has its end of a turn.
+    pub const TURN_CLOSED: Self = Self(10);
+    /// A better figure arrived.
+    pub const AMEND: Self = Self(14);
+    /// A source was read.
+    pub const IMPORT: Self = Self(0x8001);
+    /// Something was found.
+    pub const FINDING: Self = Self(0x8002);
+    /// The clock went back.
+    pub const CLOCK_CORRECTED: Self = Self(0x8003);
+
+    /// True when a fold that does not know the kind may pass over it.
+    #[must_use]
+    pub const fn is_ancillary(self) -> bool {
+        self.0 & Self::ANCILLARY != 0
+    }
+}
+
+/// Why a payload is not what its kind and version say.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PayloadError {
+    /// A kind, or a version of a kind, that this build does not know.
+    #[error("kind {kind:#06x} version {version} needs a newer ferry")]
+    NeedsNewerFerry {
+        /// The kind.
+        kind: u16,
+        /// The version.
+        version: u8,
+    },
+    /// The bytes are not the MessagePack of that version's struct.
+    #[error("{name} version {version} is malformed: {detail}")]
+    Malformed {
+        /// The kind's name.
+        name: &'static str,
+        /// The version.
+        version: u8,
+        /// What the decoder met.
+        detail: String,
+    },
+    /// The bytes decode, but encode to other bytes: two encodings of one value.
+    #[error("{name} version {version} is not in canonical form")]
+    NotCanonical {
+        /// The kind's name.
+        name: &'static str,
+        /// The version.
+        version: u8,
+    },
+}
+
+/// Why one version's decoder refused; the table adds the kind and version.
+#[derive(Debug)]
+pub enum VersionError {
+    /// Not this version's struct.
+    Malformed(String),
+    /// Decodes, but encodes otherwise.
+    NotCanonical,
+}
+
+/// One frozen version of a payload.
+#[derive(Clone, Copy, Debug)]
+pub struct VersionSpec {
+    /// Decodes the version and brings it to the newest vocabulary.
+    pub decode: for<'a> fn(&'a [u8]) -> Result<Body<'a>, VersionError>,
+    /// Decodes, re-encodes and compares.
+    pub check: fn(&[u8]) -> Result<(), VersionError>,
+}
+
+/// One kind.
+#[derive(Clone, Copy, Debug)]
+pub struct KindSpec {
+    /// Its number.
+    pub kind: Kind,
+    /// Its name in documents, reports and JSON.
+    pub name: &'static str,
+    /// The stream whose keys may write it.
+    pub written_by: Stream,
+    /// Its versions, version 1 first.
+    pub versions: &'static [VersionSpec],
+}
+
+/// The kinds a build knows.
+#[derive(Clone, Debug)]
+pub struct KindTable(Vec<KindSpec>);
+
+impl KindTable {
+    /// A table of these kinds.
+    #[must_use]
+    pub fn new(mut kinds: Vec<KindSpec>) -> Self {
+        kinds.sort_by_key(|spec| spec.kind);
+        Self(kinds)
+    }
+
+    /// The kinds, by number.
+    #[must_use]
+    pub fn kinds(&self) -> &[KindSpec] {
+        &self.0
+    }
+
+    /// What is known of a kind.
+    #[must_use]
+    pub fn get(&self, kind: Kind) -> Option<&KindSpec> {
+        self.0.binary_search_by_key(&kind, |spec| spec.kind).ok().map(|index| &self.0[index])
+    }
+
+    /// Decodes a payload into the newest vocabulary.
+    ///
+    /// # Errors
+    /// [`PayloadError::NeedsNewerFerry`] for an unknown kind or version, unless the kind is ancillary:
+    /// that gives [`Body::Unknown`].
+    pub fn decode<'a>(
+        &self, kind: Kind, version: u8, payload: &'a [u8],
+    ) -> Result<Body<'a>, PayloadError> {
+        match self.version(kind, version)? {
+            Some((name, spec)) => {
+                (spec.decode)(payload).map_err(|error| in_context(error, name, version))
+            }
+            None => Ok(Body::Unknown(kind)),
+        }
+    }
+
+    /// Checks that a payload is the one encoding of what it says. Unknown ancillary kinds are opaque.
+    ///
+    /// # Errors
+    /// As [`KindTable::decode`], and [`PayloadError::NotCanonical`].
+    pub fn check(&self, kind: Kind, version: u8, payload: &[u8]) -> Result<(), PayloadError> {
+        match self.version(kind, version)? {
+            Some((name, spec)) => {
+                (spec.check)(payload).map_err(|error| in_context(error, name, version))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn version(
+        &self, kind: Kind, version: u8,
+    ) -> Result<Option<(&'static str, &'static VersionSpec)>, PayloadError> {
+        let known = self.get(kind).and_then(|spec| {
+            let index = usize::from(version).checked_sub(1)?;
+            spec.versions.get(index).map(|version| (spec.name, version))
+        });
+        match known {
+            None if !kind.is_ancillary() => {
+                Err(PayloadError::NeedsNewerFerry { kind: kind.0, version })
+            }
+            known => Ok(known),
+        }
+    }
+}
+
+fn in_context(error: VersionError, name: &'static str, version: u8) -> PayloadError {
+    match error {
+        VersionError::Malformed(detail) => PayloadError::Malformed { name, version, detail },
+        VersionError::NotCanonical => PayloadError::NotCanonical { name, version },
+    }
+}

@@ -1,0 +1,201 @@
+//! Money: whole pico-dollars (1e-12 USD), never a float.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Neg, Sub};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::rate::{DecimalError, parse_decimal};
+
+/// Decimal digits of a dollar that a [`Pico`] holds.
+pub const PICO_DIGITS: u8 = 12;
+const PICO_PER_USD: u128 = 1_000_000_000_000;
+
+/// An amount of money in pico-dollars. Sums are exact, so their order does not matter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Pico(pub i128);
+
+impl Pico {
+    /// No money.
+    pub const ZERO: Self = Self(0);
+
+    /// The nearest whole cents, half away from zero, as `1,234.56` without a currency sign.
+    #[must_use]
+    pub fn cents(self) -> String {
+        self.grouped(2)
+    }
+
+    /// Rounded half away from zero to `digits` (0 to 12) decimals, whole dollars grouped by commas.
+    #[must_use]
+    pub fn grouped(self, digits: u8) -> String {
+        let digits = digits.min(PICO_DIGITS);
+        let unit = 10_u128.pow(u32::from(PICO_DIGITS - digits));
+        let rounded = (self.0.unsigned_abs() + unit / 2) / unit;
+        let per_usd = 10_u128.pow(u32::from(digits));
+        let sign = if self.0 < 0 && rounded > 0 { "-" } else { "" };
+        let whole = group_thousands(rounded / per_usd);
+        match digits {
+            0 => format!("{sign}{whole}"),
+            _ => format!("{sign}{whole}.{:0width$}", rounded % per_usd, width = usize::from(digits)),
+        }
+    }
+
+    /// `self x numerator / denominator`, rounded half to even. Zero when `denominator` is 0.
+    #[must_use]
+    pub fn scaled(self, numerator: u64, denominator: u64) -> Self {
+        if denominator == 0 {
+            return Self::ZERO;
+        }
+        let (whole, rest) =
+            (self.0 / i128::from(denominator), self.0 % i128::from(denominator));
+        let part = rest * i128::from(numerator);
+        let rounded = div_half_even(part.unsigned_abs(), u128::from(denominator));
+        let rounded = i128::try_from(rounded).unwrap_or(i128::MAX);
+        Self(whole * i128::from(numerator) + if part < 0 { -rounded } else { rounded })
+    }
+}
+
+/// `1234567` as `1,234,567`.
+#[must_use]
+pub fn group_thousands(number: u128) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Quotient rounded to the nearest integer, ties to the even one. `denominator` must not be 0.
+pub(crate) const fn div_half_even(numerator: u128, denominator: u128) -> u128 {
+    let (quotient, rest) = (numerator / denominator, numerator % denominator);
+    let (above, tie) = (rest > denominator - rest, rest == denominator - rest);
+    if rest != 0 && (above || (tie && quotient % 2 == 1)) { quotient + 1 } else { quotient }
+}
+
+/// Dollars as decimal text with all 12 digits, e.g. `0.052509000000`.
+impl fmt::Display for Pico {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let magnitude = self.0.unsigned_abs();
+        let sign = if self.0 < 0 { "-" } else { "" };
+        write!(f, "{sign}{}.{:012}", magnitude / PICO_PER_USD, magnitude % PICO_PER_USD)
+    }
+}
+
+/// Reads dollars as decimal text; more than 12 digits after the point are refused, not rounded.
+impl FromStr for Pico {
+    type Err = DecimalError;
+
+    fn from_str(text: &str) -> Result<Self, DecimalError> {
+        let (magnitude, negative) = match text.strip_prefix('-') {
+            Some(magnitude) => (magnitude, true),
+            None => (text, false),
+        };
+        let (mantissa, scale) = parse_decimal(magnitude)?;
+        let missing = PICO_DIGITS.checked_sub(scale).ok_or(DecimalError::TooManyDigits)?;
+        let pico = i128::from(mantissa) * 10_i128.pow(u32::from(missing));
+        Ok(Self(if negative { -pico } else { pico }))
+    }
+}
+
+impl Add for Pico {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl Sub for Pico {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 - other.0)
+    }
+}
+
+impl Neg for Pico {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self(-self.0)
+    }
+}
+
+impl AddAssign for Pico {
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+
+impl Sum for Pico {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        amounts.fold(Self::ZERO, Add::add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn permutations(items: &[Pico]) -> Vec<Vec<Pico>> {
+        match items {
+            [] => vec![vec![]],
+            _ => (0..items.len())
+                .flat_map(|index| {
+                    let mut rest = items.to_vec();
+                    let first = rest.remove(index);
+                    permutations(&rest).into_iter().map(move |mut tail| {
+                        tail.insert(0, first);
+                        tail
+                    })
+                })
+                .collect(),
+        }
+    }
+
+    // Case 22: the same rows in another order give the same last digit.
+    #[test]
+    fn case_22_sums_do_not_depend_on_order() {
+        let amounts: Vec<Pico> = ["0.1", "0.2", "0.3", "10000000000.1", "-10000000000.1"]
+            .iter()
+            .map(|text| text.parse().unwrap())
+            .collect();
+        let orders = permutations(&amounts);
+        assert_eq!(orders.len(), 120);
+        for order in orders {
+            assert_eq!(order.into_iter().sum::<Pico>().to_string(), "0.600000000000");
+        }
+    }
+
+    #[test]
+    fn prints_exactly_and_for_people() {
+        let amount: Pico = "6477.08753425".parse().unwrap();
+        assert_eq!(amount.to_string(), "6477.087534250000");
+        assert_eq!(amount.cents(), "6,477.09");
+        assert_eq!(Pico(-5_000_000_000).cents(), "-0.01");
+        assert_eq!(Pico(-4_999_999_999).cents(), "0.00");
+        assert_eq!(Pico(-1).to_string(), "-0.000000000001");
+        assert_eq!(Pico(1_234_567 * 1_000_000_000_000).grouped(0), "1,234,567");
+        assert_eq!("1.0000000000001".parse::<Pico>(), Err(DecimalError::TooManyDigits));
+    }
+
+    #[test]
+    fn scaling_rounds_half_to_even_and_knows_no_zero_division() {
+        assert_eq!(Pico(5).scaled(1, 2), Pico(2));
+        assert_eq!(Pico(7).scaled(1, 2), Pico(4));
+        assert_eq!(Pico(-5).scaled(1, 2), Pico(-2));
+        assert_eq!(Pico(5).scaled(1, 0), Pico::ZERO);
+        assert_eq!(Pico(7_000).scaled(30, 7), Pico(30_000));
+    }
+
+    proptest! {
+        #[test]
+        fn text_round_trips(pico in -1_000_000_000_000_000_000_i128..1_000_000_000_000_000_000) {
+            prop_assert_eq!(Pico(pico).to_string().parse(), Ok(Pico(pico)));
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The payloads: one file per kind, each a frozen struct in its newest version.
+//!
+//! A payload is MessagePack in compact array form. Fields are never reordered, skipped or given
+//! defaults; a change makes a new version, and `upcast` alone knows the old ones. Structs nested in
+//! a payload are frozen with it.
+
+mod actor;
+mod amend;
+mod clock_corrected;
+mod finding;
+mod import;
+mod ledger_opened;
+mod name;
+mod price;
+mod price_book;
+mod raw_usage;
+mod result;
+mod turn;
+mod turn_closed;
+
+pub use actor::{Actor, ActorChange, Stream};
+pub use amend::{Amend, AmendReason};
+pub use clock_corrected::ClockCorrected;
+pub use finding::{Finding, FindingCode};
+pub use import::Import;
+pub use ledger_opened::LedgerOpened;
+pub use name::{Name, NameError, SourceKey};
+pub use price::{Price, Rates, Tier, Window};
+pub use price_book::PriceBook;
+pub use raw_usage::RawPairs;
+pub use result::{DispatchResult, Finish};
+pub use turn::{Parts, Turn};
+pub use turn_closed::{Ending, TurnClosed};

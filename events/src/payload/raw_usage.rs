@@ -1,0 +1,42 @@
+//! Raw usage as stored: sorted (dotted path, integer) pairs, borrowed from the event.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::Name;
+use crate::limits::{RAW_USAGE_BYTES_MAX, RAW_USAGE_PAIRS_MAX};
+use crate::usage::RawUsage;
+
+/// What the provider said of usage, integer by integer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct RawPairs<'a>(Vec<(Name<'a>, i64)>);
+
+impl<'a> RawPairs<'a> {
+    /// The stored form of a raw usage, which is within bounds and sorted already.
+    #[must_use]
+    pub fn of(raw: &'a RawUsage) -> Self {
+        let pairs = raw.pairs().filter_map(|(path, value)| Some((Name::new(path).ok()?, value)));
+        Self(pairs.collect())
+    }
+
+    /// The pairs, sorted by path.
+    #[must_use]
+    pub fn pairs(&self) -> &[(Name<'a>, i64)] {
+        &self.0
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for RawPairs<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let pairs = Vec::<(Name<'a>, i64)>::deserialize(deserializer)?;
+        let bytes: usize = pairs.iter().map(|(path, _)| path.as_str().len() + 8).sum();
+        if pairs.len() > RAW_USAGE_PAIRS_MAX || bytes > RAW_USAGE_BYTES_MAX {
+            return Err(D::Error::custom("more raw usage than the format keeps"));
+        }
+        if !pairs.is_sorted_by(|(before, _), (after, _)| before < after) {
+            return Err(D::Error::custom("raw usage paths are not sorted"));
+        }
+        Ok(Self(pairs))
+    }
+}

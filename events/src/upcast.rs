@@ -1,0 +1,107 @@
+//! The kinds of this build and every version of their payloads: the one place that knows old ones.
+//!
+//! To change a payload, freeze the old struct here as `<Name>V1`, write `From` to the new one, and
+//! list both: `versions: &[version!(Turn, TurnV1), version!(Turn, Turn<'_>)]`. Stored bytes are never
+//! rewritten, so their signatures stay good.
+
+use serde::Serialize;
+
+use crate::event::Payload;
+use crate::kind::{Kind, KindSpec, KindTable, VersionError};
+use crate::payload::{
+    Actor, Amend, ClockCorrected, DispatchResult, Finding, Import, LedgerOpened, Price, PriceBook,
+    Stream, Turn, TurnClosed,
+};
+
+/// The decoder and canonical check of one version of a payload.
+#[macro_export]
+macro_rules! version {
+    ($variant:ident, $payload:ty) => {{
+        fn parse(bytes: &[u8]) -> Result<$payload, $crate::kind::VersionError> {
+            $crate::upcast::from_slice(bytes)
+        }
+        fn decode(bytes: &[u8]) -> Result<$crate::event::Body<'_>, $crate::kind::VersionError> {
+            Ok($crate::event::Body::$variant(parse(bytes)?.into()))
+        }
+        fn check(bytes: &[u8]) -> Result<(), $crate::kind::VersionError> {
+            $crate::upcast::canonical(&parse(bytes)?, bytes)
+        }
+        $crate::kind::VersionSpec { decode, check }
+    }};
+}
+
+macro_rules! payloads {
+    ($($kind:ident $name:literal $stream:ident $variant:ident $payload:ty;)+) => {
+        $(impl Payload for $payload {
+            const KIND: Kind = Kind::$kind;
+            const VERSION: u8 = 1;
+        })+
+
+        impl KindTable {
+            /// The kinds of this build.
+            #[must_use]
+            pub fn current() -> Self {
+                Self::new(vec![$(KindSpec {
+                    kind: Kind::$kind,
+                    name: $name,
+                    written_by: Stream::$stream,
+                    versions: &[version!($variant, $payload)],
+                }),+])
+            }
+        }
+    };
+}
+
+payloads! {
+    LEDGER_OPENED "ledger-opened" Node LedgerOpened LedgerOpened;
+    ACTOR "actor" Node Actor Actor;
+    PRICE "price" Proxy Price Price<'_>;
+    PRICE_BOOK "price-book" Proxy PriceBook PriceBook<'_>;
+    TURN "turn" Proxy Turn Turn<'_>;
+    RESULT "result" Proxy Result DispatchResult<'_>;
+    TURN_CLOSED "turn-closed" Proxy TurnClosed TurnClosed;
+    AMEND "amend" Proxy Amend Amend<'_>;
+    IMPORT "import" Proxy Import Import<'_>;
+    FINDING "finding" Node Finding Finding;
+    CLOCK_CORRECTED "clock-corrected" Node ClockCorrected ClockCorrected;
+}
+
+/// Decodes MessagePack, borrowing texts from `bytes`. Trailing bytes are left to [`canonical`].
+///
+/// # Errors
+/// [`VersionError::Malformed`] with what the decoder met.
+pub fn from_slice<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, VersionError> {
+    rmp_serde::from_slice(bytes).map_err(|error| VersionError::Malformed(error.to_string()))
+}
+
+/// Checks that `value` encodes to exactly `bytes`.
+///
+/// # Errors
+/// [`VersionError::NotCanonical`] when it does not.
+pub fn canonical<T: Serialize>(value: &T, bytes: &[u8]) -> Result<(), VersionError> {
+    let mut rest = Unwritten(bytes);
+    match rmp_serde::encode::write(&mut rest, value) {
+        Ok(()) if rest.0.is_empty() => Ok(()),
+        _ => Err(VersionError::NotCanonical),
+    }
+}
+
+/// A writer that compares instead of keeping: it refuses the first byte that differs.
+struct Unwritten<'a>(&'a [u8]);
+
+impl std::io::Write for Unwritten<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self.0.strip_prefix(bytes) {
+            Some(rest) => {
+                self.0 = rest;
+                Ok(bytes.len())
+            }
+            None => Err(std::io::ErrorKind::InvalidData.into()),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+

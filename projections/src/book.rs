@@ -1,0 +1,185 @@
+//! The price book: what each engine charges, as last believed.
+
+use std::collections::BTreeMap;
+
+use events::event::Body;
+use events::ids::{Digest, Seq};
+use events::payload::{Name, Price, PriceBook, Rates, Tier, Window};
+use serde::{Deserialize, Serialize};
+
+use crate::names::{Step, candidates, model_of};
+use crate::projection::{Context, Order, Projection, SnapshotError, restored, snapshot_of};
+use crate::table::Table;
+
+/// An engine's price, with the event that states it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EnginePrice {
+    /// The engine, `provider/model`.
+    pub engine: String,
+    /// Longest prompt + output it takes, in tokens.
+    pub context: Option<u32>,
+    /// Rates where no tier or window says otherwise.
+    pub rates: Rates,
+    /// Tiers by prompt size.
+    pub tiers: Vec<Tier>,
+    /// Windows by time of day.
+    pub windows: Vec<Window>,
+    /// Where the price was read.
+    pub source: String,
+    /// Position of the price event.
+    pub seq: Seq,
+}
+
+impl EnginePrice {
+    /// The price an event states.
+    #[must_use]
+    pub fn of(price: &Price<'_>, seq: Seq) -> Self {
+        Self {
+            engine: price.engine.as_str().to_owned(),
+            context: price.context,
+            rates: price.rates,
+            tiers: price.tiers.clone(),
+            windows: price.windows.clone(),
+            source: price.source.as_str().to_owned(),
+            seq,
+        }
+    }
+
+    /// True when prompt and output fit the engine's context, or the context is unknown.
+    #[must_use]
+    pub fn fits(&self, prompt: u32, output: u32) -> bool {
+        self.context
+            .is_none_or(|context| u64::from(prompt) + u64::from(output) <= u64::from(context))
+    }
+}
+
+/// A book's own names: what its last price-book event says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BookNames {
+    /// Where the prices were read.
+    pub source: String,
+    /// The day they are of, `YYYY-MM-DD`.
+    pub dated: String,
+    /// Short names: (alias, engine).
+    pub aliases: Vec<(String, String)>,
+    /// Recorded models by the start of their name: (prefix, alias or engine).
+    pub families: Vec<(String, String)>,
+    /// Default comparisons: (label, strategy).
+    pub rows: Vec<(String, String)>,
+}
+
+impl BookNames {
+    fn of(book: &PriceBook<'_>) -> Self {
+        let owned = |pairs: &[(Name<'_>, Name<'_>)]| {
+            pairs.iter().map(|(a, b)| (a.as_str().to_owned(), b.as_str().to_owned())).collect()
+        };
+        Self {
+            source: book.source.as_str().to_owned(),
+            dated: book.dated.as_str().to_owned(),
+            aliases: owned(&book.aliases),
+            families: owned(&book.families),
+            rows: owned(&book.rows),
+        }
+    }
+}
+
+/// Every engine's newest price.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Book {
+    engines: Table<String, EnginePrice>,
+    names: Table<(), BookNames>,
+}
+
+impl Book {
+    /// The engine of this exact id.
+    #[must_use]
+    pub fn engine(&self, id: &str) -> Option<&EnginePrice> {
+        self.engines.get(id)
+    }
+
+    /// The engines, by id.
+    pub fn engines(&self) -> impl Iterator<Item = &EnginePrice> {
+        self.engines.iter().map(|(_, price)| price)
+    }
+
+    /// The book's own names.
+    #[must_use]
+    pub fn names(&self) -> Option<&BookNames> {
+        self.names.get(&())
+    }
+
+    /// The engine a person names: an id or an alias.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<(Step, &EnginePrice)> {
+        self.engine(name).map(|price| (Step::Exact, price)).or_else(|| {
+            let (_, engine) = self.names()?.aliases.iter().find(|(alias, _)| alias == name)?;
+            Some((Step::Alias, self.engine(engine)?))
+        })
+    }
+
+    /// The engine a recorded model name stands for.
+    #[must_use]
+    pub fn recorded(&self, model: &str) -> Option<(Step, &EnginePrice)> {
+        candidates(model).find_map(|(step, name)| Some((step, self.engine(&name)?)))
+    }
+
+    /// The engine of a recorded model's family: the first whose prefix begins its name.
+    #[must_use]
+    pub fn family(&self, model: &str) -> Option<(Step, &EnginePrice)> {
+        let model = model_of(model);
+        let families = &self.names()?.families;
+        let (_, name) = families.iter().find(|(prefix, _)| model.starts_with(prefix.as_str()))?;
+        Some((Step::Family, self.named(name)?.1))
+    }
+
+    /// The short name a book gives an engine, or the engine's id.
+    #[must_use]
+    pub fn short_name<'a>(&'a self, engine: &'a str) -> &'a str {
+        let aliases = self.names().map_or(&[][..], |names| &names.aliases);
+        aliases.iter().find(|(_, id)| id == engine).map_or(engine, |(alias, _)| alias)
+    }
+}
+
+type State = (BTreeMap<String, EnginePrice>, BTreeMap<(), BookNames>);
+
+impl Projection for Book {
+    const NAME: &'static str = "book";
+    const VERSION: u32 = 1;
+    const ORDER: Order = Order::Local;
+
+    fn genesis() -> Self {
+        Self { engines: Table::new("book.engines"), names: Table::new("book.names") }
+    }
+
+    fn apply(&mut self, context: &Context, body: &Body<'_>) {
+        match body {
+            Body::Price(price) => {
+                let price = EnginePrice::of(price, context.seq);
+                self.engines.insert(price.engine.clone(), price);
+            }
+            Body::PriceBook(book) => self.names.insert((), BookNames::of(book)),
+            _ => {}
+        }
+    }
+
+    fn settle(&mut self) {
+        self.engines.settle();
+        self.names.settle();
+    }
+
+    fn digest(&self) -> Digest {
+        crate::projection::combined(Self::NAME, &[self.engines.digest(), self.names.digest()])
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        snapshot_of::<Self>(&(&self.engines, &self.names))
+    }
+
+    fn restore(bytes: &[u8]) -> Result<Self, SnapshotError> {
+        let (engines, names): State = restored::<Self, _>(bytes)?;
+        Ok(Self {
+            engines: Table::of("book.engines", engines),
+            names: Table::of("book.names", names),
+        })
+    }
+}

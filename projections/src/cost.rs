@@ -1,0 +1,236 @@
+//! The one cost function: quantities times rates. Forecast, switch, budget, bill and replay all ask it.
+
+use events::cost::Cost;
+use events::ids::Millis;
+use events::money::Pico;
+use events::payload::{Rates, Window};
+use events::rate::Rate;
+use events::usage::Usage;
+
+use crate::book::EnginePrice;
+
+const MILLIS_PER_MINUTE: u64 = 60_000;
+const MINUTES_PER_DAY: u64 = 24 * 60;
+
+/// What is priced apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartKind {
+    /// Prompt tokens outside any cache.
+    Uncached,
+    /// Prompt tokens read from a cache.
+    CacheRead,
+    /// Prompt tokens written to a cache for 5 minutes.
+    CacheWrite5m,
+    /// Prompt tokens written to a cache for 1 hour.
+    CacheWrite1h,
+    /// Answer tokens, reasoning aside.
+    Output,
+    /// Reasoning tokens.
+    Reasoning,
+    /// Images.
+    Images,
+    /// The request itself.
+    Request,
+}
+
+impl PartKind {
+    /// Every kind, in the order of a bill.
+    pub const ALL: [Self; 8] = [
+        Self::Uncached,
+        Self::CacheRead,
+        Self::CacheWrite5m,
+        Self::CacheWrite1h,
+        Self::Output,
+        Self::Reasoning,
+        Self::Images,
+        Self::Request,
+    ];
+}
+
+/// What is to be paid for, per part. `None` is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quantities {
+    /// Prompt tokens outside any cache.
+    pub uncached: Option<u32>,
+    /// Prompt tokens read from a cache.
+    pub cache_read: Option<u32>,
+    /// Prompt tokens written to a cache for 5 minutes.
+    pub cache_write_5m: Option<u32>,
+    /// Prompt tokens written to a cache for 1 hour.
+    pub cache_write_1h: Option<u32>,
+    /// Answer tokens, reasoning aside.
+    pub output: Option<u32>,
+    /// Reasoning tokens.
+    pub reasoning: Option<u32>,
+    /// Images.
+    pub images: u32,
+    /// Requests.
+    pub requests: u32,
+}
+
+impl Quantities {
+    /// The quantities of one request as its provider reported them. Where the provider does not say
+    /// how the prompt splits, all of it counts as uncached; where it does not tell reasoning apart,
+    /// all of the answer counts as output.
+    #[must_use]
+    pub fn reported(usage: &Usage) -> Self {
+        let read = usage.cache_read.unwrap_or(0);
+        let five_minutes = usage.cache_write_5m.unwrap_or(0);
+        let one_hour = usage.cache_write_1h.unwrap_or(0);
+        let reasoning = usage.reasoning.unwrap_or(0);
+        let cached = read.saturating_add(five_minutes).saturating_add(one_hour);
+        Self {
+            uncached: usage.prompt.map(|prompt| prompt.saturating_sub(cached)),
+            cache_read: Some(read),
+            cache_write_5m: Some(five_minutes),
+            cache_write_1h: Some(one_hour),
+            output: usage.output.map(|output| output.saturating_sub(reasoning)),
+            reasoning: Some(reasoning),
+            images: usage.images.unwrap_or(0),
+            requests: 1,
+        }
+    }
+
+    /// The whole prompt: what chooses the tier. `None` when a part of it is unknown.
+    #[must_use]
+    pub fn prompt(&self) -> Option<u32> {
+        [self.uncached, self.cache_read, self.cache_write_5m, self.cache_write_1h]
+            .into_iter()
+            .try_fold(0_u32, |sum, part| Some(sum.saturating_add(part?)))
+    }
+
+    const fn units(&self, part: PartKind) -> Option<u32> {
+        match part {
+            PartKind::Uncached => self.uncached,
+            PartKind::CacheRead => self.cache_read,
+            PartKind::CacheWrite5m => self.cache_write_5m,
+            PartKind::CacheWrite1h => self.cache_write_1h,
+            PartKind::Output => self.output,
+            PartKind::Reasoning => self.reasoning,
+            PartKind::Images => Some(self.images),
+            PartKind::Request => Some(self.requests),
+        }
+    }
+}
+
+/// Where a part's rate comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// The engine states it.
+    Stated,
+    /// The input rate stands in for a missing read or write rate.
+    InputRate,
+    /// The 5-minute write rate stands in for a missing 1-hour one: the cost is at least this.
+    FiveMinuteRate,
+    /// The output rate stands in for a missing reasoning rate.
+    OutputRate,
+    /// The engine charges nothing of this kind.
+    NotCharged,
+    /// Unknown.
+    Missing,
+}
+
+/// One line of a bill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What is priced.
+    pub kind: PartKind,
+    /// How many; `None` is unknown.
+    pub units: Option<u32>,
+    /// Dollars per unit; `None` is unknown.
+    pub rate: Option<Rate>,
+    /// Where the rate comes from.
+    pub basis: Basis,
+    /// `units x rate`, rounded half to even once; `None` is unknown.
+    pub amount: Option<Pico>,
+}
+
+/// A bill: its parts, their exact sum, and which rates applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bill {
+    /// One part per kind, in the order of [`PartKind::ALL`].
+    pub parts: [Part; 8],
+    /// Sum of the parts.
+    pub cost: Cost,
+    /// The tier that applied, by the smallest prompt it applies to.
+    pub tier_from: Option<u32>,
+    /// The time window that applied, by its place in the price.
+    pub window: Option<usize>,
+}
+
+/// Prices one request at an instant.
+#[must_use]
+pub fn bill(price: &EnginePrice, at: Millis, quantities: &Quantities) -> Bill {
+    let prompt = quantities.prompt();
+    let tier = price
+        .tiers
+        .iter()
+        .filter(|tier| prompt.is_some_and(|prompt| tier.from_prompt <= prompt))
+        .max_by_key(|tier| tier.from_prompt);
+    let window = price.windows.iter().position(|window| holds(window, at));
+    // A tier's own rate beats a window's, and either beats the base rate.
+    let layers = [
+        tier.map(|tier| &tier.rates),
+        window.map(|index| &price.windows[index].rates),
+        Some(&price.rates),
+    ];
+    let mut cost = Cost::ZERO;
+    let parts = PartKind::ALL.map(|kind| {
+        let (rate, basis) = rate(&layers, kind);
+        let units = quantities.units(kind);
+        let part = Part { kind, units, rate, basis, amount: amount(units, rate) };
+        cost += match part.amount {
+            Some(amount) if basis == Basis::FiveMinuteRate && units != Some(0) => {
+                Cost::at_least(amount)
+            }
+            Some(amount) => Cost::exactly(amount),
+            None => Cost::UNKNOWN,
+        };
+        part
+    });
+    Bill { parts, cost, tier_from: tier.map(|tier| tier.from_prompt), window }
+}
+
+/// Nothing of a kind costs nothing, whatever the rate.
+fn amount(units: Option<u32>, rate: Option<Rate>) -> Option<Pico> {
+    match units? {
+        0 => Some(Pico::ZERO),
+        units => rate.map(|rate| rate.times(units)),
+    }
+}
+
+/// The first layer that states a rate; else what stands in for it.
+fn rate(layers: &[Option<&Rates>; 3], kind: PartKind) -> (Option<Rate>, Basis) {
+    let first = |pick: fn(&Rates) -> Option<Rate>| layers.iter().flatten().find_map(|r| pick(r));
+    let stated = |rate: Option<Rate>| rate.map(|rate| (Some(rate), Basis::Stated));
+    let instead = |rate: Option<Rate>, basis| rate.map(|rate| (Some(rate), basis));
+    let input = || first(|rates| rates.input);
+    let five_minutes = || first(|rates| rates.cache_write_5m);
+    let found = match kind {
+        PartKind::Uncached => stated(input()),
+        PartKind::CacheRead => {
+            stated(first(|rates| rates.cache_read)).or_else(|| instead(input(), Basis::InputRate))
+        }
+        PartKind::CacheWrite5m => {
+            stated(five_minutes()).or_else(|| instead(input(), Basis::InputRate))
+        }
+        PartKind::CacheWrite1h => stated(first(|rates| rates.cache_write_1h))
+            .or_else(|| instead(five_minutes(), Basis::FiveMinuteRate))
+            .or_else(|| instead(input(), Basis::InputRate)),
+        PartKind::Output => stated(first(|rates| rates.output)),
+        PartKind::Reasoning => stated(first(|rates| rates.reasoning))
+            .or_else(|| instead(first(|rates| rates.output), Basis::OutputRate)),
+        PartKind::Images => stated(first(|rates| rates.image))
+            .or(Some((Some(Rate::ZERO), Basis::NotCharged))),
+        PartKind::Request => stated(first(|rates| rates.request))
+            .or(Some((Some(Rate::ZERO), Basis::NotCharged))),
+    };
+    found.unwrap_or((None, Basis::Missing))
+}
+
+/// True when the window holds the instant's minute of the day, UTC; its end is exclusive.
+fn holds(window: &Window, at: Millis) -> bool {
+    let minute = at / MILLIS_PER_MINUTE % MINUTES_PER_DAY;
+    let (from, to) = (u64::from(window.from_minute), u64::from(window.to_minute));
+    if from <= to { (from..to).contains(&minute) } else { minute >= from || minute < to }
+}

@@ -1,0 +1,125 @@
+//! The activity of each UTC day, per model: what reports and limits are read from.
+//!
+//! Every event is counted as it comes, on the day its turn arrived. The owner keeps repeated turns
+//! out of its log; where other authors repeat one, [`crate::gather`] tells which counts.
+
+use std::collections::BTreeMap;
+
+use events::event::Body;
+use events::ids::{Digest, Millis};
+use events::usage::Usage;
+use serde::{Deserialize, Serialize};
+
+use crate::projection::{Context, Order, Projection, SnapshotError, restored, snapshot_of};
+use crate::table::Table;
+
+const MILLIS_PER_DAY: u64 = 86_400_000;
+
+/// Days since 1970-01-01, UTC.
+#[must_use]
+pub fn day_of(at: Millis) -> u32 {
+    u32::try_from(at / MILLIS_PER_DAY).unwrap_or(u32::MAX)
+}
+
+/// A sum some of whose terms may be unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Sum of the known terms.
+    pub known: i64,
+    /// Number of unknown terms.
+    pub unknown: i64,
+}
+
+impl Tally {
+    fn count(&mut self, term: Option<u32>, times: i64) {
+        match term {
+            Some(term) => self.known = self.known.saturating_add(i64::from(term) * times),
+            None => self.unknown = self.unknown.saturating_add(times),
+        }
+    }
+}
+
+/// One model's day.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelDay {
+    /// Turns that asked for the model.
+    pub turns: u64,
+    /// Results the model served.
+    pub results: u64,
+    /// Prompt tokens of its results.
+    pub prompt: Tally,
+    /// Tokens read from a cache, as reported.
+    pub cache_read: Tally,
+    /// Answer tokens of its results.
+    pub output: Tally,
+}
+
+impl ModelDay {
+    fn count(&mut self, usage: &Usage, times: i64) {
+        self.prompt.count(usage.prompt, times);
+        self.cache_read.count(usage.cache_read, times);
+        self.output.count(usage.output, times);
+    }
+}
+
+/// Activity per day and model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Days {
+    days: Table<u32, BTreeMap<String, ModelDay>>,
+}
+
+impl Days {
+    /// The days, oldest first, each with its models.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &BTreeMap<String, ModelDay>)> {
+        self.days.iter().map(|(day, models)| (*day, models))
+    }
+
+    fn model(&mut self, at: Millis, model: &str) -> &mut ModelDay {
+        let models = self.days.entry(day_of(at), BTreeMap::new);
+        models.entry(model.to_owned()).or_default()
+    }
+}
+
+impl Projection for Days {
+    const NAME: &'static str = "days";
+    const VERSION: u32 = 1;
+    const ORDER: Order = Order::Free;
+
+    fn genesis() -> Self {
+        Self { days: Table::new(Self::NAME) }
+    }
+
+    fn apply(&mut self, context: &Context, body: &Body<'_>) {
+        match body {
+            Body::Turn(turn) => self.model(context.at, turn.model.as_str()).turns += 1,
+            Body::Result(result) => {
+                let day = self.model(result.turn_at, result.engine.as_str());
+                day.results += 1;
+                day.count(&result.usage, 1);
+            }
+            Body::Amend(amend) => {
+                let day = self.model(amend.turn_at, amend.engine.as_str());
+                day.count(&amend.replaces, -1);
+                day.count(&amend.usage, 1);
+            }
+            _ => {}
+        }
+    }
+
+    fn settle(&mut self) {
+        self.days.settle();
+    }
+
+    fn digest(&self) -> Digest {
+        self.days.digest()
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        snapshot_of::<Self>(&self.days)
+    }
+
+    fn restore(bytes: &[u8]) -> Result<Self, SnapshotError> {
+        let days: BTreeMap<_, _> = restored::<Self, _>(bytes)?;
+        Ok(Self { days: Table::of(Self::NAME, days) })
+    }
+}

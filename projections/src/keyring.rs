@@ -1,0 +1,159 @@
+//! Which key may write what, from which position on.
+
+use std::collections::BTreeMap;
+
+use events::event::Body;
+use events::ids::{AuthorId, Digest};
+use events::payload::{Actor, ActorChange, Stream};
+use events::sign::check_key;
+use serde::{Deserialize, Serialize};
+
+use crate::projection::{Context, Order, Projection, SnapshotError, restored, snapshot_of};
+use crate::table::Table;
+
+/// A key's standing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Key {
+    /// What it writes.
+    pub stream: Stream,
+    /// Whether it may still write.
+    pub active: bool,
+}
+
+/// The keys of a ledger. Its first event names the node key; the node key enrols all others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Keyring {
+    keys: Table<AuthorId, Key>,
+}
+
+impl Keyring {
+    /// The stream a key may write to now.
+    #[must_use]
+    pub fn stream_of(&self, author: &AuthorId) -> Option<Stream> {
+        self.keys.get(author).filter(|key| key.active).map(|key| key.stream)
+    }
+
+    /// True when the event's author may write its kind. The first event of a ledger speaks for itself.
+    #[must_use]
+    pub fn allows(&self, context: &Context, body: &Body<'_>) -> bool {
+        match body {
+            Body::LedgerOpened(opened) => context.seq == 0 && opened.node == context.author,
+            Body::Unknown(_) => self.stream_of(&context.author).is_some(),
+            _ => {
+                let stream = self.stream_of(&context.author);
+                stream.is_some() && stream == context.written_by
+            }
+        }
+    }
+
+    /// The keys, with their standing.
+    pub fn keys(&self) -> impl Iterator<Item = (&AuthorId, &Key)> {
+        self.keys.iter()
+    }
+
+    /// Takes the node key in. Always makes sense: [`Keyring::allows`] lets it come first only.
+    pub(crate) fn open(&mut self, node: AuthorId) -> bool {
+        self.keys.insert(node, Key { stream: Stream::Node, active: true });
+        true
+    }
+
+    /// Follows a change of a key; false when the change makes no sense here and has no effect.
+    pub(crate) fn change(&mut self, actor: &Actor) -> bool {
+        let known = self.keys.get(&actor.key).copied();
+        let enrolled = Key { stream: actor.stream, active: true };
+        match actor.change {
+            ActorChange::Enrolled if known.is_none() && check_key(&actor.key).is_ok() => {
+                self.keys.insert(actor.key, enrolled);
+                true
+            }
+            ActorChange::Retired if known == Some(enrolled) => {
+                self.keys.insert(actor.key, Key { active: false, ..enrolled });
+                true
+            }
+            ActorChange::Rotated if known.is_none() && check_key(&actor.key).is_ok() => {
+                let Some(old) = actor.replaces.filter(|old| self.keys.get(old) == Some(&enrolled))
+                else {
+                    return false;
+                };
+                self.keys.insert(old, Key { active: false, ..enrolled });
+                self.keys.insert(actor.key, enrolled);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Projection for Keyring {
+    const NAME: &'static str = "keyring";
+    const VERSION: u32 = 1;
+    const ORDER: Order = Order::Local;
+
+    fn genesis() -> Self {
+        Self { keys: Table::new(Self::NAME) }
+    }
+
+    fn apply(&mut self, _: &Context, body: &Body<'_>) {
+        let _ = match body {
+            Body::LedgerOpened(opened) => self.open(opened.node),
+            Body::Actor(actor) => self.change(actor),
+            _ => false,
+        };
+    }
+
+    fn settle(&mut self) {
+        self.keys.settle();
+    }
+
+    fn digest(&self) -> Digest {
+        self.keys.digest()
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        snapshot_of::<Self>(&self.keys)
+    }
+
+    fn restore(bytes: &[u8]) -> Result<Self, SnapshotError> {
+        let keys: BTreeMap<_, _> = restored::<Self, _>(bytes)?;
+        Ok(Self { keys: Table::of(Self::NAME, keys) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use events::bytes::Bytes;
+    use events::sign::SigningKey;
+
+    fn key(seed: u8) -> AuthorId {
+        SigningKey::from_secret(&[seed; 32]).public()
+    }
+
+    fn actor(key: AuthorId, change: ActorChange, replaces: Option<AuthorId>) -> Actor {
+        Actor { key, stream: Stream::Proxy, change, replaces }
+    }
+
+    #[test]
+    fn keys_are_enrolled_rotated_and_retired_once() {
+        let mut keyring = Keyring::genesis();
+        assert!(keyring.change(&actor(key(1), ActorChange::Enrolled, None)));
+        assert!(!keyring.change(&actor(key(1), ActorChange::Enrolled, None)));
+        assert_eq!(keyring.stream_of(&key(1)), Some(Stream::Proxy));
+        assert!(!keyring.change(&actor(key(2), ActorChange::Rotated, None)));
+        assert!(!keyring.change(&actor(key(2), ActorChange::Rotated, Some(key(3)))));
+        assert!(keyring.change(&actor(key(2), ActorChange::Rotated, Some(key(1)))));
+        assert_eq!(keyring.stream_of(&key(1)), None);
+        assert_eq!(keyring.stream_of(&key(2)), Some(Stream::Proxy));
+        assert!(keyring.change(&actor(key(2), ActorChange::Retired, None)));
+        assert_eq!(keyring.stream_of(&key(2)), None);
+        assert!(!keyring.change(&actor(key(1), ActorChange::Enrolled, None)), "retired is for good");
+    }
+
+    #[test]
+    fn an_unsound_key_is_not_enrolled() {
+        let mut keyring = Keyring::genesis();
+        let mut identity = [0; 32];
+        identity[0] = 1;
+        assert!(!keyring.change(&actor(Bytes(identity), ActorChange::Enrolled, None)));
+    }
+}

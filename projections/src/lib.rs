@@ -1,0 +1,16 @@
+//! ferry's folds and decisions: pure functions of a log.
+//!
+//! A projection says nothing the events do not say, and can be deleted and made again. This crate
+//! does no I/O and knows no clock, entropy, environment, thread or float.
+#![deny(clippy::float_arithmetic)]
+
+pub mod book;
+pub mod cache;
+pub mod cost;
+pub mod days;
+pub mod gather;
+pub mod keyring;
+pub mod names;
+pub mod projection;
+pub mod table;
+pub mod world;

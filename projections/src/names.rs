@@ -1,0 +1,112 @@
+//! From a recorded model name to a priced engine, step by step.
+
+/// Vendors by how the names of their models begin.
+const VENDORS: &[(&str, &str)] = &[
+    ("claude", "anthropic"),
+    ("gpt-", "openai"),
+    ("chatgpt-", "openai"),
+    ("codex-", "openai"),
+    ("o1", "openai"),
+    ("o3", "openai"),
+    ("o4", "openai"),
+    ("gemini", "google"),
+    ("gemma", "google"),
+    ("deepseek", "deepseek"),
+    ("grok", "xai"),
+    ("mistral", "mistral"),
+    ("codestral", "mistral"),
+    ("devstral", "mistral"),
+    ("qwen", "alibaba"),
+    ("kimi", "moonshotai"),
+    ("glm", "zhipuai"),
+    ("minimax", "minimax"),
+];
+
+/// How a name led to an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The recorded name is the engine's id.
+    Exact,
+    /// A short name of the book.
+    Alias,
+    /// The model's own vendor has an entry for it.
+    Vendor,
+    /// Without its date suffix.
+    WithoutDate,
+    /// The vendor's entry, without the date suffix.
+    VendorWithoutDate,
+    /// By the start of its name, as the book's families say.
+    Family,
+}
+
+/// The names to look for, best first: recorded provider and exact id; then the vendor's own entry;
+/// then both without the date suffix.
+pub fn candidates(recorded: &str) -> impl Iterator<Item = (Step, String)> {
+    let undated = without_date(recorded);
+    let vendor = |name: &str| Some(format!("{}/{}", vendor_of(name)?, model_of(name)));
+    [
+        Some((Step::Exact, recorded.to_owned())),
+        vendor(recorded).map(|name| (Step::Vendor, name)),
+        undated.map(|name| (Step::WithoutDate, name.to_owned())),
+        undated.and_then(vendor).map(|name| (Step::VendorWithoutDate, name)),
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// The last part of `provider/.../model`.
+#[must_use]
+pub fn model_of(name: &str) -> &str {
+    name.rsplit_once('/').map_or(name, |(_, model)| model)
+}
+
+fn vendor_of(name: &str) -> Option<&'static str> {
+    let model = model_of(name);
+    VENDORS.iter().find(|(start, _)| model.starts_with(start)).map(|(_, vendor)| *vendor)
+}
+
+/// `claude-opus-4-5-20251101` and `gpt-5.5-2026-02-01` without their dates.
+fn without_date(name: &str) -> Option<&str> {
+    let digits = |text: &str, count| text.len() == count && text.bytes().all(|b| b.is_ascii_digit());
+    let (rest, last) = name.rsplit_once('-')?;
+    if digits(last, 8) && last.starts_with("20") {
+        return Some(rest);
+    }
+    let (rest, month) = rest.rsplit_once('-')?;
+    let (rest, year) = rest.rsplit_once('-')?;
+    (digits(last, 2) && digits(month, 2) && digits(year, 4) && year.starts_with("20")).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(recorded: &str) -> Vec<String> {
+        candidates(recorded).map(|(_, name)| name).collect()
+    }
+
+    #[test]
+    fn names_are_looked_for_best_first() {
+        assert_eq!(
+            names("claude-opus-4-5-20251101"),
+            [
+                "claude-opus-4-5-20251101",
+                "anthropic/claude-opus-4-5-20251101",
+                "claude-opus-4-5",
+                "anthropic/claude-opus-4-5",
+            ]
+        );
+        assert_eq!(
+            names("openrouter/openai/gpt-5.5-2026-02-01")[2..],
+            ["openrouter/openai/gpt-5.5", "openai/gpt-5.5"]
+        );
+        assert_eq!(names("acme/m1"), ["acme/m1"]);
+    }
+
+    #[test]
+    fn only_dates_are_cut_off() {
+        for name in ["claude-sonnet-4", "m-12345678", "m-2026", "m-01-02", "é-ééééé"] {
+            assert_eq!(without_date(name), None, "{name}");
+        }
+    }
+}

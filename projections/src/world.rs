@@ -1,0 +1,124 @@
+//! The world: the product of all folds at a position.
+
+use events::event::Body;
+use events::ids::Digest;
+use serde::{Deserialize, Serialize};
+
+use crate::book::Book;
+use crate::days::Days;
+use crate::keyring::Keyring;
+use crate::projection::{
+    Context, Order, Projection, SnapshotError, combined, restored, snapshot_of,
+};
+
+/// What came of telling the world an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It counts.
+    Applied,
+    /// Its author had no right to say it, or it makes no sense where it stands: stored, counted, no more.
+    WithoutEffect,
+    /// An ancillary kind this build does not know.
+    Skipped,
+}
+
+/// How many events there were, and how many had no effect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// All events.
+    pub events: u64,
+    /// Without authority or sense.
+    pub without_effect: u64,
+    /// Of unknown ancillary kinds.
+    pub skipped: u64,
+}
+
+/// Everything derived from a ledger.
+#[derive(Clone, Debug, PartialEq)]
+pub struct World {
+    /// Who may write what.
+    pub keyring: Keyring,
+    /// What engines charge.
+    pub book: Book,
+    /// What happened per day.
+    pub days: Days,
+    /// How many events there were.
+    pub counts: Counts,
+}
+
+impl World {
+    /// Takes one event in and says whether it counts.
+    pub fn tell(&mut self, context: &Context, body: &Body<'_>) -> Effect {
+        self.counts.events += 1;
+        if !self.keyring.allows(context, body) || !self.makes_sense(body) {
+            self.counts.without_effect += 1;
+            return Effect::WithoutEffect;
+        }
+        if let Body::Unknown(_) = body {
+            self.counts.skipped += 1;
+            return Effect::Skipped;
+        }
+        self.book.apply(context, body);
+        self.days.apply(context, body);
+        Effect::Applied
+    }
+
+    /// Follows changes of keys, which may be allowed and still impossible.
+    fn makes_sense(&mut self, body: &Body<'_>) -> bool {
+        match body {
+            Body::Actor(actor) => self.keyring.change(actor),
+            Body::LedgerOpened(opened) => self.keyring.open(opened.node),
+            _ => true,
+        }
+    }
+}
+
+impl Projection for World {
+    const NAME: &'static str = "world";
+    const VERSION: u32 = 1;
+    const ORDER: Order = Order::Local;
+
+    fn genesis() -> Self {
+        Self {
+            keyring: Keyring::genesis(),
+            book: Book::genesis(),
+            days: Days::genesis(),
+            counts: Counts::default(),
+        }
+    }
+
+    fn apply(&mut self, context: &Context, body: &Body<'_>) {
+        self.tell(context, body);
+    }
+
+    fn settle(&mut self) {
+        self.keyring.settle();
+        self.book.settle();
+        self.days.settle();
+    }
+
+    fn digest(&self) -> Digest {
+        let counts = snapshot_of::<Self>(&self.counts);
+        let counts = events::hash::digest(events::hash::Domain::State, &counts);
+        combined(
+            Self::NAME,
+            &[self.keyring.digest(), self.book.digest(), self.days.digest(), counts],
+        )
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        let parts = [self.keyring.snapshot(), self.book.snapshot(), self.days.snapshot()];
+        snapshot_of::<Self>(&(parts, self.counts))
+    }
+
+    fn restore(bytes: &[u8]) -> Result<Self, SnapshotError> {
+        let (parts, counts): ([Vec<u8>; 3], Counts) = restored::<Self, _>(bytes)?;
+        let [keyring, book, days] = &parts;
+        Ok(Self {
+            keyring: Keyring::restore(keyring)?,
+            book: Book::restore(book)?,
+            days: Days::restore(days)?,
+            counts,
+        })
+    }
+}

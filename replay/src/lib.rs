@@ -1,0 +1,14 @@
+//! Drives ferry's folds over any log: verify it, gather its turns, reprice them under other strategies.
+//!
+//! This crate does no I/O and knows no clock, entropy, environment, thread or float: the same log and
+//! the same code give the same bytes.
+#![deny(clippy::float_arithmetic)]
+
+pub mod book_file;
+pub mod fold;
+pub mod import;
+pub mod report;
+pub mod reprice;
+pub mod sample;
+pub mod strategy;
+pub mod writer;

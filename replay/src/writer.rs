@@ -1,0 +1,137 @@
+//! Writes a ledger of one's own: keys, its first events, and batches of a bounded size.
+
+use events::admission::{Refusal, admit};
+use events::batch::Author;
+use events::event::{EventError, Events, Payload};
+use events::ids::{AuthorId, LedgerId, Millis, Subject};
+use events::kind::KindTable;
+use events::log::{AppendError, Log};
+use events::payload::{Actor, ActorChange, LedgerOpened, Stream};
+use events::sign::{SigningKey, Verifier};
+
+/// Most events in a batch of bulk work, so that other work finds its turn.
+pub const BULK_BATCH_EVENTS: usize = 256;
+
+/// Why something was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError<E: std::error::Error + 'static> {
+    /// An event cannot be encoded.
+    #[error(transparent)]
+    Event(#[from] EventError),
+    /// A batch of one's own was not admitted.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The log did not take it.
+    #[error(transparent)]
+    Append(#[from] AppendError<E>),
+}
+
+/// The keys of a ledger's owner, one per stream.
+pub struct Keys {
+    /// Signs heads, enrols the others.
+    pub node: SigningKey,
+    /// Writes turns, results, prices and imports.
+    pub proxy: SigningKey,
+    /// Writes orders.
+    pub agent: SigningKey,
+    /// Writes policy and feedback.
+    pub people: SigningKey,
+}
+
+/// Writes one stream's events in batches.
+pub struct Writer<'l, L: Log> {
+    log: &'l mut L,
+    author: Author,
+    ledger: LedgerId,
+    kinds: KindTable,
+    verifier: Verifier,
+    pending: Events,
+    last_at: Millis,
+}
+
+impl<'l, L: Log> Writer<'l, L> {
+    /// A writer that goes on where the key's owner left off.
+    pub fn new(log: &'l mut L, key: SigningKey) -> Self {
+        let ledger = log.head().ledger;
+        let tip = log.tip(&key.public());
+        Self {
+            log,
+            author: Author::new(key, ledger, tip),
+            ledger,
+            kinds: KindTable::current(),
+            verifier: Verifier::new(),
+            pending: Events::new(),
+            last_at: 0,
+        }
+    }
+
+    /// The log as it stands, without what is pending.
+    pub const fn log(&self) -> &L {
+        self.log
+    }
+
+    /// True when the log holds everything that was pushed.
+    pub const fn is_flushed(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Adds an event; a full batch is written.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub fn push<P: Payload>(
+        &mut self, at: Millis, subject: Subject, payload: &P,
+    ) -> Result<(), WriteError<L::Error>> {
+        match self.pending.push(at, subject, payload) {
+            Err(EventError::BatchFull) => {
+                self.flush()?;
+                self.pending.push(at, subject, payload)?;
+            }
+            other => other?,
+        }
+        self.last_at = at;
+        if self.pending.len() == BULK_BATCH_EVENTS { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what is pending, received at the `at` of its last event.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub fn flush(&mut self) -> Result<(), WriteError<L::Error>> {
+        if let Some(batch) = self.author.seal(std::mem::take(&mut self.pending)) {
+            let batch = admit(batch, &self.ledger, &self.kinds, &mut self.verifier)?;
+            self.log.append(&[batch], self.last_at)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes a ledger's first batch: it is opened, and its owner's keys are enrolled.
+///
+/// # Errors
+/// [`WriteError`].
+pub fn open_ledger<L: Log>(
+    log: &mut L, node: SigningKey, streams: &[(Stream, AuthorId)], at: Millis,
+) -> Result<(), WriteError<L::Error>> {
+    let node_id = node.public();
+    let mut writer = Writer::new(log, node);
+    writer.push(at, author_subject(&node_id), &LedgerOpened { node: node_id })?;
+    for (stream, key) in streams {
+        let actor = Actor {
+            key: *key,
+            stream: *stream,
+            change: ActorChange::Enrolled,
+            replaces: None,
+        };
+        writer.push(at, author_subject(key), &actor)?;
+    }
+    writer.flush()
+}
+
+/// Subject of events about an author: the first half of its key.
+#[must_use]
+pub fn author_subject(author: &AuthorId) -> Subject {
+    let mut subject = Subject::ZERO;
+    subject.0.copy_from_slice(&author.0[..16]);
+    subject
+}
