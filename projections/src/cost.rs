@@ -99,17 +99,18 @@ impl Quantities {
             .try_fold(0_u32, |sum, part| Some(sum.saturating_add(part?)))
     }
 
-    const fn units(&self, part: PartKind) -> Option<u32> {
-        match part {
-            PartKind::Uncached => self.uncached,
-            PartKind::CacheRead => self.cache_read,
-            PartKind::CacheWrite5m => self.cache_write_5m,
-            PartKind::CacheWrite1h => self.cache_write_1h,
-            PartKind::Output => self.output,
-            PartKind::Reasoning => self.reasoning,
-            PartKind::Images => Some(self.images),
-            PartKind::Request => Some(self.requests),
-        }
+    /// The quantities in the order of [`PartKind::ALL`].
+    const fn list(&self) -> [Option<u32>; 8] {
+        [
+            self.uncached,
+            self.cache_read,
+            self.cache_write_5m,
+            self.cache_write_1h,
+            self.output,
+            self.reasoning,
+            Some(self.images),
+            Some(self.requests),
+        ]
     }
 }
 
@@ -158,37 +159,122 @@ pub struct Bill {
     pub window: Option<usize>,
 }
 
+/// The rates that apply to one request: what an engine charges at an instant for a prompt's size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tariff {
+    rates: [(Option<Rate>, Basis); 8],
+    /// The tier that applies, by the smallest prompt it applies to.
+    tier_from: Option<u32>,
+    /// The time window that applies, by its place in the price.
+    window: Option<usize>,
+}
+
+impl Tariff {
+    /// The rates of a request. Of the tiers the largest not above the prompt applies, to the whole
+    /// request; a prompt of unknown size has no tier.
+    #[must_use]
+    pub fn of(price: &EnginePrice, at: Millis, prompt: Option<u32>) -> Self {
+        let tier = price
+            .tiers
+            .iter()
+            .filter(|tier| prompt.is_some_and(|prompt| tier.from_prompt <= prompt))
+            .max_by_key(|tier| tier.from_prompt);
+        let window = price.windows.iter().position(|window| holds(window, at));
+        // A tier's own rate beats a window's, and either beats the base rate.
+        let layers = [
+            tier.map(|tier| &tier.rates),
+            window.map(|index| &price.windows[index].rates),
+            Some(&price.rates),
+        ];
+        Self {
+            rates: PartKind::ALL.map(|kind| rate(&layers, kind)),
+            tier_from: tier.map(|tier| tier.from_prompt),
+            window,
+        }
+    }
+
+    /// The cost function: the exact sum of the parts, each rounded once.
+    #[must_use]
+    pub fn cost(&self, quantities: &Quantities) -> Cost {
+        self.rates
+            .iter()
+            .zip(quantities.list())
+            .filter(|(_, units)| *units != Some(0))
+            .map(|((rate, basis), units)| part_cost(amount(units, *rate), units, *basis))
+            .sum()
+    }
+
+    /// The same, part by part.
+    #[must_use]
+    pub fn bill(&self, quantities: &Quantities) -> Bill {
+        let list = quantities.list();
+        let parts = std::array::from_fn(|index| {
+            let ((rate, basis), units) = (self.rates[index], list[index]);
+            let kind = PartKind::ALL[index];
+            Part { kind, units, rate, basis, amount: amount(units, rate) }
+        });
+        Bill {
+            parts,
+            cost: self.cost(quantities),
+            tier_from: self.tier_from,
+            window: self.window,
+        }
+    }
+}
+
+fn part_cost(amount: Option<Pico>, units: Option<u32>, basis: Basis) -> Cost {
+    match amount {
+        Some(amount) if basis == Basis::FiveMinuteRate && units != Some(0) => Cost::at_least(amount),
+        Some(amount) => Cost::exactly(amount),
+        None => Cost::UNKNOWN,
+    }
+}
+
 /// Prices one request at an instant.
 #[must_use]
 pub fn bill(price: &EnginePrice, at: Millis, quantities: &Quantities) -> Bill {
-    let prompt = quantities.prompt();
-    let tier = price
-        .tiers
-        .iter()
-        .filter(|tier| prompt.is_some_and(|prompt| tier.from_prompt <= prompt))
-        .max_by_key(|tier| tier.from_prompt);
-    let window = price.windows.iter().position(|window| holds(window, at));
-    // A tier's own rate beats a window's, and either beats the base rate.
-    let layers = [
-        tier.map(|tier| &tier.rates),
-        window.map(|index| &price.windows[index].rates),
-        Some(&price.rates),
-    ];
-    let mut cost = Cost::ZERO;
-    let parts = PartKind::ALL.map(|kind| {
-        let (rate, basis) = rate(&layers, kind);
-        let units = quantities.units(kind);
-        let part = Part { kind, units, rate, basis, amount: amount(units, rate) };
-        cost += match part.amount {
-            Some(amount) if basis == Basis::FiveMinuteRate && units != Some(0) => {
-                Cost::at_least(amount)
-            }
-            Some(amount) => Cost::exactly(amount),
-            None => Cost::UNKNOWN,
-        };
-        part
-    });
-    Bill { parts, cost, tier_from: tier.map(|tier| tier.from_prompt), window }
+    Tariff::of(price, at, quantities.prompt()).bill(quantities)
+}
+
+/// An engine's tariffs worked out once, for pricing many requests.
+#[derive(Clone, Debug)]
+pub struct Tariffs {
+    price: EnginePrice,
+    /// By the smallest prompt each applies to, largest first; empty where the time of day matters.
+    known: Vec<(u32, Tariff)>,
+}
+
+impl Tariffs {
+    /// The tariffs of a price.
+    #[must_use]
+    pub fn new(price: EnginePrice) -> Self {
+        let mut known = Vec::new();
+        if price.windows.is_empty() {
+            let froms = price.tiers.iter().map(|tier| tier.from_prompt);
+            known = froms.chain([0]).map(|from| (from, Tariff::of(&price, 0, Some(from)))).collect();
+            known.sort_by_key(|(from, _)| std::cmp::Reverse(*from));
+        }
+        Self { price, known }
+    }
+
+    /// What they are worked out from.
+    #[must_use]
+    pub const fn price(&self) -> &EnginePrice {
+        &self.price
+    }
+
+    /// The tariff of a request; the same as [`Tariff::of`].
+    #[must_use]
+    pub fn at(&self, at: Millis, prompt: Option<u32>) -> Tariff {
+        let known = self.known.iter().find(|(from, _)| *from <= prompt.unwrap_or(0));
+        known.map_or_else(|| Tariff::of(&self.price, at, prompt), |(_, tariff)| *tariff)
+    }
+
+    /// The cost of a request.
+    #[must_use]
+    pub fn cost(&self, at: Millis, quantities: &Quantities) -> Cost {
+        self.at(at, quantities.prompt()).cost(quantities)
+    }
 }
 
 /// Nothing of a kind costs nothing, whatever the rate.

@@ -1,5 +1,8 @@
 //! The report of a replay: its rows, as people, programs and other machines read them.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use events::cost::Cost;
 use events::hash::{Domain, Hasher};
 use events::head::Head;
@@ -23,6 +26,14 @@ pub struct Labelled {
     pub label: String,
     /// What they price.
     pub strategy: Strategy,
+}
+
+impl Labelled {
+    /// A strategy called by its own text.
+    #[must_use]
+    pub fn plain(strategy: Strategy) -> Self {
+        Self { label: strategy.to_string(), strategy }
+    }
 }
 
 /// Why there is no report.
@@ -77,6 +88,39 @@ pub fn book_rows(book: &Book) -> Result<Vec<Labelled>, ReportError> {
         .collect()
 }
 
+/// What rows are compared with: the recorded turns, by the book's families where it has some.
+#[must_use]
+pub fn reference(book: &Book) -> Strategy {
+    let by_family = book.names().is_some_and(|names| !names.families.is_empty());
+    if by_family { Strategy::recorded_by_family() } else { Strategy::recorded() }
+}
+
+/// The rows of a book that asks for none: recorded, recorded without cache, and each of the five
+/// most used models for all turns.
+///
+/// # Errors
+/// [`ReportError::Row`] when a model's name cannot stand in a strategy.
+pub fn default_rows(book: &Book, window: &Window) -> Result<Vec<Labelled>, ReportError> {
+    let mut uses: BTreeMap<&str, u64> = BTreeMap::new();
+    for call in window.calls.iter().filter(|call| call.served) {
+        let recorded = book.recorded(&window.models[call.engine as usize]);
+        if let Some((_, engine)) = recorded {
+            *uses.entry(&engine.engine).or_default() += 1;
+        }
+    }
+    let mut most_used: Vec<_> = uses.into_iter().collect();
+    most_used.sort_by_key(|(engine, uses)| (Reverse(*uses), *engine));
+    let models = most_used.iter().take(5).map(|(engine, _)| format!("all:{engine}"));
+    ["recorded".to_owned(), "recorded@cache=off".to_owned()]
+        .into_iter()
+        .chain(models)
+        .map(|text| match text.parse() {
+            Ok(strategy) => Ok(Labelled::plain(strategy)),
+            Err(error) => Err(ReportError::Row { label: text, error }),
+        })
+        .collect()
+}
+
 /// A whole report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
@@ -88,6 +132,8 @@ pub struct Report {
     pub window: WindowSummary,
     /// The prices it used.
     pub book: BookSummary,
+    /// Share of the prompt the recorded row reads from the cache, four decimals.
+    pub recorded_cached_share: String,
     /// What the figures assume.
     pub assumes: Vec<String>,
     /// One row per strategy.
@@ -126,6 +172,8 @@ pub struct WindowSummary {
     pub prompt_tokens: u64,
     /// Answer tokens of turns with known usage.
     pub output_tokens: u64,
+    /// Length of the window, in milliseconds.
+    pub window_ms: u64,
     /// First to last turn, in milliseconds.
     pub span_ms: u64,
     /// Turns without a result.
@@ -206,18 +254,24 @@ pub struct Sums {
     pub as_reported: u64,
     #[serde(skip)]
     cost: Cost,
+    #[serde(skip)]
+    per_turn: Option<Pico>,
+    #[serde(skip)]
+    per_30_days: Option<Pico>,
 }
 
 impl Sums {
     fn of(totals: &Totals, window_ms: u64) -> Self {
-        let exact = |scale: &dyn Fn(Pico) -> Pico| totals.cost.amount().map(|c| scale(c).to_string());
+        let amount = totals.cost.amount();
+        let per_turn = amount.map(|cost| cost.scaled(1, totals.turns));
+        let per_30_days = amount.map(|cost| cost.scaled(MILLIS_PER_30_DAYS, window_ms));
         Self {
             turns: totals.turns,
-            cost_usd: exact(&|cost| cost),
+            cost_usd: amount.map(|cost| cost.to_string()),
             cost_at_least_usd: totals.cost.known.to_string(),
             cost_incomplete: totals.cost.incomplete,
-            cost_per_turn_usd: exact(&|cost| cost.scaled(1, totals.turns)),
-            cost_per_30d_usd: exact(&|cost| cost.scaled(MILLIS_PER_30_DAYS, window_ms)),
+            cost_per_turn_usd: per_turn.map(|cost| cost.to_string()),
+            cost_per_30d_usd: per_30_days.map(|cost| cost.to_string()),
             prompt_tokens: totals.prompt,
             cache_read_tokens: totals.cache_read,
             cached_share: quotient4(totals.cache_read.into(), totals.prompt.into()),
@@ -229,6 +283,8 @@ impl Sums {
             assumed_prefix: totals.assumed_prefix,
             as_reported: totals.as_reported,
             cost: totals.cost,
+            per_turn,
+            per_30_days,
         }
     }
 
@@ -236,6 +292,18 @@ impl Sums {
     #[must_use]
     pub const fn cost(&self) -> Cost {
         self.cost
+    }
+
+    /// The cost per turn, if known.
+    #[must_use]
+    pub const fn per_turn(&self) -> Option<Pico> {
+        self.per_turn
+    }
+
+    /// The cost per 30 days, if known.
+    #[must_use]
+    pub const fn per_30_days(&self) -> Option<Pico> {
+        self.per_30_days
     }
 }
 
@@ -335,6 +403,10 @@ pub fn report(
             dated: names.map_or_else(String::new, |names| names.dated.clone()),
             engines: book.engines().count() as u64,
         },
+        recorded_cached_share: quotient4(
+            reference.totals.cache_read.into(),
+            reference.totals.prompt.into(),
+        ),
         assumes: assumptions(request.cache),
         digest: digest(head, &rows).to_string(),
         rows,
@@ -392,6 +464,7 @@ fn summary(window: &Window, totals: &Totals, request: &Request) -> WindowSummary
         lanes,
         prompt_tokens: totals.prompt,
         output_tokens: totals.output,
+        window_ms: request.until - request.from,
         span_ms,
         unanswered: window.unanswered,
         repeated: window.repeated,

@@ -8,7 +8,7 @@ use events::money::Pico;
 use events::payload::{Parts, Rates};
 use projections::book::{Book, EnginePrice};
 use projections::cache::{CacheRules, LaneCache};
-use projections::cost::{Quantities, bill};
+use projections::cost::{Quantities, Tariffs};
 use projections::days::day_of;
 use projections::gather::{Call, Window};
 
@@ -117,24 +117,25 @@ pub struct Priced {
 }
 
 /// The engines a strategy may choose, resolved against a book.
-enum Chooser<'b> {
-    One(&'b EnginePrice),
+enum Chooser {
+    One(Tariffs),
     /// By the call's recorded engine.
-    Recorded(Vec<Option<&'b EnginePrice>>),
-    Mix { per: Per, share: crate::strategy::Share, strong: &'b EnginePrice, weak: &'b EnginePrice },
-    ToolResult { then: &'b EnginePrice, otherwise: &'b EnginePrice },
+    Recorded(Vec<Option<Tariffs>>),
+    Mix { per: Per, share: crate::strategy::Share, strong: Tariffs, weak: Tariffs },
+    ToolResult { then: Tariffs, otherwise: Tariffs },
 }
 
-impl<'b> Chooser<'b> {
-    fn new(choice: &Choice, book: &'b Book, window: &Window) -> Result<Self, RepriceError> {
-        let named = |name: &str| named(book, name);
-        let recorded = |resolve: &dyn Fn(&str) -> Option<&'b EnginePrice>| {
-            Self::Recorded(window.models.iter().map(|model| resolve(model)).collect())
+impl Chooser {
+    fn new(choice: &Choice, book: &Book, window: &Window) -> Result<Self, RepriceError> {
+        let named = |name: &str| named(book, name).cloned().map(Tariffs::new);
+        let recorded = |resolve: &dyn Fn(&str) -> Option<EnginePrice>| {
+            let engines = window.models.iter().map(|model| resolve(model).map(Tariffs::new));
+            Self::Recorded(engines.collect())
         };
         Ok(match choice {
             Choice::All(model) => Self::One(named(model)?),
-            Choice::Recorded => recorded(&|model| Some(book.recorded(model)?.1)),
-            Choice::RecordedFamily => recorded(&|model| Some(book.family(model)?.1)),
+            Choice::Recorded => recorded(&|model| Some(book.recorded(model)?.1.clone())),
+            Choice::RecordedFamily => recorded(&|model| Some(book.family(model)?.1.clone())),
             Choice::Mix { per, share, strong, weak } => {
                 Self::Mix { per: *per, share: *share, strong: named(strong)?, weak: named(weak)? }
             }
@@ -144,10 +145,10 @@ impl<'b> Chooser<'b> {
         })
     }
 
-    fn choose(&self, call: &Call) -> Option<&'b EnginePrice> {
+    fn choose(&self, call: &Call) -> Option<&Tariffs> {
         match self {
             Self::One(engine) => Some(engine),
-            Self::Recorded(engines) => engines[call.engine as usize],
+            Self::Recorded(engines) => engines[call.engine as usize].as_ref(),
             Self::Mix { per, share, strong, weak } => {
                 let coin = if *per == Per::Turn { call.turn_coin } else { call.session_coin };
                 Some(if share.takes(coin) { strong } else { weak })
@@ -168,11 +169,12 @@ fn named<'b>(book: &'b Book, name: &str) -> Result<&'b EnginePrice, RepriceError
     })
 }
 
-/// True when one name holds the other, or they begin alike.
+/// True when one name holds the other, or a few keystrokes lead from one to the other.
 fn looks_like(known: &str, name: &str) -> bool {
     let (known, name) = (known.to_ascii_lowercase(), name.to_ascii_lowercase());
-    let alike = known.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
-    !name.is_empty() && (known.contains(&name) || name.contains(&known) || alike >= 3)
+    known.contains(&name)
+        || name.contains(&known)
+        || strsim::damerau_levenshtein(&known, &name) <= 1 + name.len() / 5
 }
 
 /// How a strategy is to be priced.
@@ -196,13 +198,12 @@ pub fn price(
     let chooser = Chooser::new(&strategy.choice, book, window)?;
     let stated = strategy.cache.or(options.cache);
     let naive = match (&chooser, options.recorded_hits) {
-        (Chooser::One(engine), Some(_)) => Some(NaiveSums::new(engine)),
+        (Chooser::One(engine), Some(_)) => Some(NaiveSums::new(engine.price())),
         _ => None,
     };
     let mut pricing = Pricing {
         window,
         book,
-        chooser,
         rules: Rules::of(stated),
         // The provider's own figures beat the model, unless somebody asks for other rules.
         trusts_reports: strategy.choice == Choice::Recorded && stated == CacheOptions::default(),
@@ -218,7 +219,7 @@ pub fn price(
         },
     };
     for lane in window.calls.chunk_by(|a, b| a.lane == b.lane) {
-        pricing.lane(lane);
+        pricing.lane(&chooser, lane);
     }
     Ok(pricing.finish())
 }
@@ -245,7 +246,6 @@ impl Rules {
 struct Pricing<'a> {
     window: &'a Window,
     book: &'a Book,
-    chooser: Chooser<'a>,
     rules: Rules,
     trusts_reports: bool,
     records: bool,
@@ -255,7 +255,7 @@ struct Pricing<'a> {
 }
 
 impl Pricing<'_> {
-    fn lane(&mut self, calls: &[Call]) {
+    fn lane(&mut self, chooser: &Chooser, calls: &[Call]) {
         let mut cache = LaneCache::new();
         let mut last = None;
         for call in calls {
@@ -263,7 +263,7 @@ impl Pricing<'_> {
             if !call.served && !self.records {
                 continue;
             }
-            let engine = self.chooser.choose(call);
+            let engine = chooser.choose(call);
             let mut turn = self.turn(call, engine, &mut cache);
             if call.served {
                 let here = identity(call, engine);
@@ -274,7 +274,7 @@ impl Pricing<'_> {
         }
     }
 
-    fn turn(&mut self, call: &Call, engine: Option<&EnginePrice>, cache: &mut LaneCache) -> Totals {
+    fn turn(&mut self, call: &Call, engine: Option<&Tariffs>, cache: &mut LaneCache) -> Totals {
         let (prompt, output) = (call.prompt.get(), call.output.get());
         let mut turn = Totals {
             turns: u64::from(call.served),
@@ -306,9 +306,9 @@ impl Pricing<'_> {
             turn.unknown_price = turn.turns;
             return turn;
         };
-        turn.cost = bill(engine, call.at, &quantities).cost;
+        turn.cost = engine.cost(call.at, &quantities);
         turn.unknown_price = u64::from(call.served && turn.cost.incomplete && turn.unknown_usage == 0);
-        let misfit = prompt.zip(output).is_some_and(|(prompt, output)| !engine.fits(prompt, output));
+        let misfit = prompt.zip(output).is_some_and(|(prompt, output)| !engine.price().fits(prompt, output));
         turn.misfits = u64::from(call.served && misfit);
         if let Some(naive) = &mut self.naive {
             let index = self.priced.hits.len().saturating_sub(1);
@@ -343,7 +343,7 @@ impl Pricing<'_> {
         }
     }
 
-    fn book(&mut self, call: &Call, engine: Option<&EnginePrice>, turn: &Totals) {
+    fn book(&mut self, call: &Call, engine: Option<&Tariffs>, turn: &Totals) {
         self.priced.totals.add(turn);
         *self.priced.days.entry(day_of(call.at)).or_default() += turn.cost;
         let key = match self.options.by {
@@ -351,7 +351,7 @@ impl Pricing<'_> {
             Some(By::Day) => date(call.at),
             Some(By::Conversation) => self.window.conversations[call.conversation as usize].clone(),
             Some(By::Model) => match engine {
-                Some(engine) => self.book.short_name(&engine.engine).to_owned(),
+                Some(engine) => self.book.short_name(&engine.price().engine).to_owned(),
                 None => format!("{} (no price)", self.window.models[call.engine as usize]),
             },
         };
@@ -366,9 +366,9 @@ impl Pricing<'_> {
 }
 
 /// What tells engines apart for caches and switches: the price event, or the name of an unpriced model.
-fn identity(call: &Call, engine: Option<&EnginePrice>) -> u64 {
+fn identity(call: &Call, engine: Option<&Tariffs>) -> u64 {
     match engine {
-        Some(engine) => engine.seq << 1,
+        Some(engine) => engine.price().seq << 1,
         None => u64::from(call.engine) << 1 | 1,
     }
 }
@@ -389,9 +389,9 @@ pub fn date_of_day(day: u32) -> String {
 /// Sums of a single model's turns under ever more of the truth.
 struct NaiveSums {
     /// Base rates without write rates.
-    plain: EnginePrice,
+    plain: Tariffs,
     /// Base rates.
-    base: EnginePrice,
+    base: Tariffs,
     recorded_hits: Cost,
     own_hits: Cost,
     with_writes: Cost,
@@ -402,8 +402,8 @@ impl NaiveSums {
         let base = EnginePrice { tiers: Vec::new(), windows: Vec::new(), ..engine.clone() };
         let rates = Rates { cache_write_5m: None, cache_write_1h: None, ..base.rates };
         Self {
-            plain: EnginePrice { rates, ..base.clone() },
-            base,
+            plain: Tariffs::new(EnginePrice { rates, ..base.clone() }),
+            base: Tariffs::new(base),
             recorded_hits: Cost::ZERO,
             own_hits: Cost::ZERO,
             with_writes: Cost::ZERO,
@@ -418,9 +418,9 @@ impl NaiveSums {
             cache_write_1h: Some(0),
             ..own
         });
-        self.recorded_hits += bill(&self.plain, at, &recorded).cost;
-        self.own_hits += bill(&self.plain, at, &own).cost;
-        self.with_writes += bill(&self.base, at, &own).cost;
+        self.recorded_hits += self.plain.cost(at, &recorded);
+        self.own_hits += self.plain.cost(at, &own);
+        self.with_writes += self.base.cost(at, &own);
     }
 
     fn against(&self, fair: Cost) -> Naive {

@@ -236,6 +236,15 @@ fn trace_starts(turns: &[SampleTurn]) -> Vec<(&str, u64)> {
     lengths
 }
 
+/// What the source says of usage, by its own names.
+fn raw_usage(turn: &SampleTurn) -> RawUsage {
+    RawUsage::from_pairs([
+        ("cached_tok", i64::from(turn.prefix)),
+        ("in_tok", i64::from(turn.prompt)),
+        ("out_tok", i64::from(turn.output)),
+    ])
+}
+
 /// Appends every turn's two events by (`at`, source key, kind).
 fn write_turns<L: Log>(
     writer: &mut Writer<'_, L>, turns: &[SampleTurn], wrote: &mut dyn FnMut(),
@@ -253,11 +262,7 @@ fn write_turns<L: Log>(
     order.sort_unstable();
     for (at, key, is_result, index) in order {
         let turn = &turns[index];
-        let raw_usage = RawUsage::from_pairs([
-            ("cached_tok", i64::from(turn.prefix)),
-            ("in_tok", i64::from(turn.prompt)),
-            ("out_tok", i64::from(turn.output)),
-        ]);
+        let raw_usage = if is_result { raw_usage(turn) } else { RawUsage::default() };
         let began = if is_result { at - u64::from(turn.api_ms) } else { at };
         let row = ImportedTurn {
             source: SOURCE,

@@ -150,6 +150,22 @@ pub struct Strategy {
 }
 
 impl Strategy {
+    /// `recorded`.
+    #[must_use]
+    pub fn recorded() -> Self {
+        Self::without_options(Choice::Recorded, "recorded")
+    }
+
+    /// `recorded:family`.
+    #[must_use]
+    pub fn recorded_by_family() -> Self {
+        Self::without_options(Choice::RecordedFamily, "recorded:family")
+    }
+
+    fn without_options(choice: Choice, text: &str) -> Self {
+        Self { choice, cache: CacheOptions::default(), text: text.to_owned() }
+    }
+
     /// True when one model takes all turns.
     #[must_use]
     pub const fn is_single_model(&self) -> bool {

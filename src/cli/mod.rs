@@ -1,0 +1,35 @@
+//! The command line: one file per command.
+
+mod completions;
+mod replay;
+
+use clap::{Parser, Subcommand};
+
+use crate::failure::Failure;
+
+/// Routes AI-agent work and keeps a signed, replayable ledger of what every call cost.
+#[derive(Debug, Parser)]
+#[command(name = "ferry", version, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = "Exit codes: 0 fine, 1 mismatch found, 2 usage, 3 corrupt, \
+    4 rolled back or forked, 5 busy, 6 needs a newer ferry")]
+pub(crate) struct Arguments {
+    /// Print every cause of a failure
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Replay(replay::Replay),
+    Completions(completions::Completions),
+}
+
+/// Runs one command.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.command {
+        Command::Replay(command) => command.run(),
+        Command::Completions(command) => command.run(),
+    }
+}

@@ -1,0 +1,90 @@
+//! Failures as people meet them: one line, a hint where there is one, an exit code that means something.
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use replay::fold::{FoldError, Wrong};
+
+/// What kind of failure it is: each has its exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Arguments or a file a person gave.
+    Usage = 2,
+    /// The ledger is damaged, or the machine failed.
+    Corrupt = 3,
+    /// The ledger is whole, but not the one that was promised.
+    RolledBack = 4,
+    /// The ledger was written by a newer ferry.
+    NeedsNewerFerry = 6,
+}
+
+impl From<Kind> for ExitCode {
+    fn from(kind: Kind) -> Self {
+        Self::from(kind as u8)
+    }
+}
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// What kind of failure it is.
+    pub(crate) kind: Kind,
+    doing: String,
+    cause: Box<dyn Error>,
+}
+
+impl Failure {
+    /// A failure with its cause, while doing something.
+    pub(crate) fn new(
+        kind: Kind, doing: impl Into<String>, cause: impl Into<Box<dyn Error>>,
+    ) -> Self {
+        Self { kind, doing: doing.into(), cause: cause.into() }
+    }
+
+    /// A failure of what a person gave.
+    pub(crate) fn usage(doing: impl Into<String>, cause: impl Into<Box<dyn Error>>) -> Self {
+        Self::new(Kind::Usage, doing, cause)
+    }
+
+    /// True when the reader of the output went away, which is no failure.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        self.cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    }
+
+    /// Prints one line; with `verbose`, every cause under it.
+    pub(crate) fn print(&self, verbose: bool) {
+        anstream::eprintln!("ferry: {}: {}", self.doing, self.cause);
+        if verbose {
+            let mut cause = self.cause.source();
+            while let Some(error) = cause {
+                anstream::eprintln!("  because {error}");
+                cause = error.source();
+            }
+            anstream::eprintln!("  ({:?}, exit code {})", self.kind, self.kind as u8);
+        }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(Kind::Corrupt, "writing output", error)
+    }
+}
+
+impl<E: Error + 'static> From<FoldError<E>> for Failure {
+    fn from(error: FoldError<E>) -> Self {
+        let kind = match &error {
+            FoldError::Fault(fault) if fault.what.needs_newer_ferry() => Kind::NeedsNewerFerry,
+            FoldError::Fault(fault) => match fault.what {
+                Wrong::RolledBack { .. } | Wrong::Forked | Wrong::ForeignHead { .. } => {
+                    Kind::RolledBack
+                }
+                _ => Kind::Corrupt,
+            },
+            FoldError::Store(_) => Kind::Corrupt,
+        };
+        Self::new(kind, "reading the ledger", error)
+    }
+}
