@@ -36,7 +36,9 @@ pub(crate) struct Failure {
 impl Failure {
     /// A failure with its cause, while doing something.
     pub(crate) fn new(
-        kind: Kind, doing: impl Into<String>, cause: impl Into<Box<dyn Error>>,
+        kind: Kind,
+        doing: impl Into<String>,
+        cause: impl Into<Box<dyn Error>>,
     ) -> Self {
         Self { kind, doing: doing.into(), cause: cause.into() }
     }

@@ -116,7 +116,10 @@ impl Admitted {
 /// # Errors
 /// [`Refusal`] for its form, payloads, ledger, key or signature.
 pub fn admit(
-    batch: SignedBatch, ledger: &LedgerId, kinds: &KindTable, verifier: &mut Verifier,
+    batch: SignedBatch,
+    ledger: &LedgerId,
+    kinds: &KindTable,
+    verifier: &mut Verifier,
 ) -> Result<Admitted, Refusal> {
     let parsed = Batch::parse(&batch.bytes)?;
     let header = parsed.header;

@@ -54,8 +54,7 @@ fn subject(number: u64) -> Subject {
 fn sealed(author: &mut Author, at: Millis, about: &[u64]) -> SignedBatch {
     let mut events = Events::new();
     for number in about {
-        let closed =
-            TurnClosed { ending: Ending::Aborted, attempts: 1, bytes_sent: Some(*number) };
+        let closed = TurnClosed { ending: Ending::Aborted, attempts: 1, bytes_sent: Some(*number) };
         events.push(at, subject(*number), &closed).unwrap();
     }
     author.seal(events).unwrap()

@@ -138,7 +138,10 @@ impl Events {
     /// # Errors
     /// [`EventError`] when it is too long or the batch is full; nothing is added then.
     pub fn push<P: Payload>(
-        &mut self, at: Millis, subject: Subject, payload: &P,
+        &mut self,
+        at: Millis,
+        subject: Subject,
+        payload: &P,
     ) -> Result<(), EventError> {
         self.push_with(P::KIND, P::VERSION, at, subject, |bytes| {
             // Writing to memory fails only for values MessagePack cannot hold; no payload has any.
@@ -151,7 +154,12 @@ impl Events {
     /// # Errors
     /// As [`Events::push`].
     pub fn push_raw(
-        &mut self, kind: Kind, version: u8, at: Millis, subject: Subject, payload: &[u8],
+        &mut self,
+        kind: Kind,
+        version: u8,
+        at: Millis,
+        subject: Subject,
+        payload: &[u8],
     ) -> Result<(), EventError> {
         self.push_with(kind, version, at, subject, |bytes| {
             bytes.extend_from_slice(payload);
@@ -160,7 +168,11 @@ impl Events {
     }
 
     fn push_with(
-        &mut self, kind: Kind, version: u8, at: Millis, subject: Subject,
+        &mut self,
+        kind: Kind,
+        version: u8,
+        at: Millis,
+        subject: Subject,
         payload: impl FnOnce(&mut Vec<u8>) -> Result<(), EventError>,
     ) -> Result<(), EventError> {
         if self.len() == BATCH_EVENTS_MAX {

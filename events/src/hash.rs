@@ -187,7 +187,7 @@ mod tests {
     fn a_draw_depends_on_ledger_event_and_purpose_alone() {
         let ledger = Bytes32::ZERO;
         let explore = draw_u16(&ledger, b"turn", "explore");
-        draw_u16(&ledger, b"turn", "another draw in between");
+        let _ = draw_u16(&ledger, b"turn", "another draw in between");
         assert_eq!(draw_u16(&ledger, b"turn", "explore"), explore);
         assert_ne!(draw_u16(&ledger, b"turn", "jitter"), explore);
         assert_ne!(draw_u16(&Bytes([1; 32]), b"turn", "explore"), explore);

@@ -133,7 +133,10 @@ impl KindTable {
     /// [`PayloadError::NeedsNewerFerry`] for an unknown kind or version, unless the kind is ancillary:
     /// that gives [`Body::Unknown`].
     pub fn decode<'a>(
-        &self, kind: Kind, version: u8, payload: &'a [u8],
+        &self,
+        kind: Kind,
+        version: u8,
+        payload: &'a [u8],
     ) -> Result<Body<'a>, PayloadError> {
         match self.version(kind, version)? {
             Some((name, spec)) => {
@@ -157,7 +160,9 @@ impl KindTable {
     }
 
     fn version(
-        &self, kind: Kind, version: u8,
+        &self,
+        kind: Kind,
+        version: u8,
     ) -> Result<Option<(&'static str, &'static VersionSpec)>, PayloadError> {
         let known = self.get(kind).and_then(|spec| {
             let index = usize::from(version).checked_sub(1)?;

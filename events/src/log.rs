@@ -56,7 +56,9 @@ pub trait Log {
     /// # Errors
     /// [`AppendError`]; then nothing was appended.
     fn append(
-        &mut self, group: &[Admitted], received: Millis,
+        &mut self,
+        group: &[Admitted],
+        received: Millis,
     ) -> Result<Vec<Receipt>, AppendError<Self::Error>>;
 
     /// Shows stored batches in order, from the one that holds `from`, until the visitor breaks.

@@ -68,7 +68,9 @@ impl Log for MemoryLog {
     }
 
     fn append(
-        &mut self, group: &[Admitted], received: Millis,
+        &mut self,
+        group: &[Admitted],
+        received: Millis,
     ) -> Result<Vec<Receipt>, AppendError<Infallible>> {
         let mut ahead = self.chain.clone();
         let mut new = BTreeSet::new();
@@ -76,7 +78,9 @@ impl Log for MemoryLog {
             if self.by_id.contains_key(&batch.id()) || new.contains(&batch.id()) {
                 continue;
             }
-            ahead.check(batch.header()).map_err(|refusal| AppendError::Refused { index, refusal })?;
+            ahead
+                .check(batch.header())
+                .map_err(|refusal| AppendError::Refused { index, refusal })?;
             ahead.extend(batch, received);
             new.insert(batch.id());
         }

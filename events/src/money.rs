@@ -38,7 +38,9 @@ impl Pico {
         let whole = group_thousands(rounded / per_usd);
         match digits {
             0 => format!("{sign}{whole}"),
-            _ => format!("{sign}{whole}.{:0width$}", rounded % per_usd, width = usize::from(digits)),
+            _ => {
+                format!("{sign}{whole}.{:0width$}", rounded % per_usd, width = usize::from(digits))
+            }
         }
     }
 
@@ -48,8 +50,7 @@ impl Pico {
         if denominator == 0 {
             return Self::ZERO;
         }
-        let (whole, rest) =
-            (self.0 / i128::from(denominator), self.0 % i128::from(denominator));
+        let (whole, rest) = (self.0 / i128::from(denominator), self.0 % i128::from(denominator));
         let part = rest * i128::from(numerator);
         let rounded = div_half_even(part.unsigned_abs(), u128::from(denominator));
         let rounded = i128::try_from(rounded).unwrap_or(i128::MAX);

@@ -155,7 +155,13 @@ impl fmt::Display for Rate {
         match self.scale {
             0 => write!(f, "{mantissa}"),
             scale => {
-                write!(f, "{}.{:0width$}", mantissa / per_usd, mantissa % per_usd, width = usize::from(scale))
+                write!(
+                    f,
+                    "{}.{:0width$}",
+                    mantissa / per_usd,
+                    mantissa % per_usd,
+                    width = usize::from(scale)
+                )
             }
         }
     }

@@ -75,7 +75,11 @@ impl Verifier {
     /// # Errors
     /// [`SignError`], the key's unsoundness before the signature's.
     pub fn verify(
-        &mut self, author: &AuthorId, prefix: &[u8; 24], message: &[u8], signature: &Signature,
+        &mut self,
+        author: &AuthorId,
+        prefix: &[u8; 24],
+        message: &[u8],
+        signature: &Signature,
     ) -> Result<(), SignError> {
         let key = match self.0.get(author) {
             Some(key) => *key,

@@ -104,4 +104,3 @@ impl std::io::Write for Unwritten<'_> {
         Ok(())
     }
 }
-

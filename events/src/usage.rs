@@ -160,7 +160,10 @@ impl RawUsage {
         self.normalise_inclusive(
             &["prompt_tokens", "input_tokens"],
             &["prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens"],
-            &["prompt_tokens_details.cache_write_tokens", "input_tokens_details.cache_write_tokens"],
+            &[
+                "prompt_tokens_details.cache_write_tokens",
+                "input_tokens_details.cache_write_tokens",
+            ],
             &["completion_tokens", "output_tokens"],
             &[
                 "completion_tokens_details.reasoning_tokens",
@@ -171,7 +174,12 @@ impl RawUsage {
 
     /// Conventions in which the prompt count holds the cached tokens.
     fn normalise_inclusive(
-        &self, prompt: &[&str], read: &[&str], write: &[&str], output: &[&str], reasoning: &[&str],
+        &self,
+        prompt: &[&str],
+        read: &[&str],
+        write: &[&str],
+        output: &[&str],
+        reasoning: &[&str],
     ) -> Usage {
         let mut odd = false;
         let [prompt, read, write, output, reasoning] =
@@ -378,7 +386,8 @@ mod tests {
 
     #[test]
     fn a_provider_silent_on_caching_leaves_the_split_unknown() {
-        let usage = raw(r#"{"prompt_tokens":10,"completion_tokens":2}"#).normalise(Convention::OpenAi);
+        let usage =
+            raw(r#"{"prompt_tokens":10,"completion_tokens":2}"#).normalise(Convention::OpenAi);
         assert_eq!((usage.prompt, usage.cache_read, usage.cache_write_5m), (Some(10), None, None));
         assert_eq!(usage.marks.labels(), ["cache_not_reported"]);
     }
@@ -422,7 +431,10 @@ mod tests {
             ("gen_ai.usage.output_tokens", 7),
         ])
         .normalise(Convention::OpenTelemetry);
-        assert_eq!((usage.prompt, usage.cache_read, usage.cache_write_5m), (Some(100), Some(50), Some(25)));
+        assert_eq!(
+            (usage.prompt, usage.cache_read, usage.cache_write_5m),
+            (Some(100), Some(50), Some(25))
+        );
     }
 
     #[test]
@@ -441,7 +453,12 @@ mod tests {
         assert!(flat.normalise(Convention::OpenAi).marks.contains(UsageMarks::RAW_TRUNCATED));
         let deep = format!("{}1{}", "{\"a\":".repeat(100), "}".repeat(100));
         assert_eq!(raw(&deep).pairs().count(), 0);
-        assert_eq!(raw(r#"{"a":[1,{"b":2}],"c":null,"d":"x","e":true,"f":18446744073709551615}"#).pairs().count(), 0);
+        assert_eq!(
+            raw(r#"{"a":[1,{"b":2}],"c":null,"d":"x","e":true,"f":18446744073709551615}"#)
+                .pairs()
+                .count(),
+            0
+        );
     }
 
     proptest! {

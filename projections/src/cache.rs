@@ -44,7 +44,12 @@ impl LaneCache {
     /// `prefix` is the longest prefix of the prompt that was sent before, if known; a lane that has
     /// not used the engine reads nothing, whatever the prefix.
     pub fn serve(
-        &mut self, rules: CacheRules, engine: u64, at: Millis, prompt: u32, prefix: Option<u32>,
+        &mut self,
+        rules: CacheRules,
+        engine: u64,
+        at: Millis,
+        prompt: u32,
+        prefix: Option<u32>,
     ) -> Hit {
         let slot = match self.0.iter().position(|(known, _)| *known == engine) {
             Some(index) => &mut self.0[index].1,

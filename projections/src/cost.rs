@@ -213,18 +213,15 @@ impl Tariff {
             let kind = PartKind::ALL[index];
             Part { kind, units, rate, basis, amount: amount(units, rate) }
         });
-        Bill {
-            parts,
-            cost: self.cost(quantities),
-            tier_from: self.tier_from,
-            window: self.window,
-        }
+        Bill { parts, cost: self.cost(quantities), tier_from: self.tier_from, window: self.window }
     }
 }
 
 fn part_cost(amount: Option<Pico>, units: Option<u32>, basis: Basis) -> Cost {
     match amount {
-        Some(amount) if basis == Basis::FiveMinuteRate && units != Some(0) => Cost::at_least(amount),
+        Some(amount) if basis == Basis::FiveMinuteRate && units != Some(0) => {
+            Cost::at_least(amount)
+        }
         Some(amount) => Cost::exactly(amount),
         None => Cost::UNKNOWN,
     }
@@ -251,7 +248,8 @@ impl Tariffs {
         let mut known = Vec::new();
         if price.windows.is_empty() {
             let froms = price.tiers.iter().map(|tier| tier.from_prompt);
-            known = froms.chain([0]).map(|from| (from, Tariff::of(&price, 0, Some(from)))).collect();
+            known =
+                froms.chain([0]).map(|from| (from, Tariff::of(&price, 0, Some(from)))).collect();
             known.sort_by_key(|(from, _)| std::cmp::Reverse(*from));
         }
         Self { price, known }
@@ -306,10 +304,12 @@ fn rate(layers: &[Option<&Rates>; 3], kind: PartKind) -> (Option<Rate>, Basis) {
         PartKind::Output => stated(first(|rates| rates.output)),
         PartKind::Reasoning => stated(first(|rates| rates.reasoning))
             .or_else(|| instead(first(|rates| rates.output), Basis::OutputRate)),
-        PartKind::Images => stated(first(|rates| rates.image))
-            .or(Some((Some(Rate::ZERO), Basis::NotCharged))),
-        PartKind::Request => stated(first(|rates| rates.request))
-            .or(Some((Some(Rate::ZERO), Basis::NotCharged))),
+        PartKind::Images => {
+            stated(first(|rates| rates.image)).or(Some((Some(Rate::ZERO), Basis::NotCharged)))
+        }
+        PartKind::Request => {
+            stated(first(|rates| rates.request)).or(Some((Some(Rate::ZERO), Basis::NotCharged)))
+        }
     };
     found.unwrap_or((None, Basis::Missing))
 }

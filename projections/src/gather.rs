@@ -263,9 +263,7 @@ impl Gather {
 
     /// (`at`, event id); the id is looked up only where two events are at the same instant.
     fn before(&self, left: Place, right: Place) -> std::cmp::Ordering {
-        left.at
-            .cmp(&right.at)
-            .then_with(|| self.event_id(left.seq).cmp(&self.event_id(right.seq)))
+        left.at.cmp(&right.at).then_with(|| self.event_id(left.seq).cmp(&self.event_id(right.seq)))
     }
 
     /// Resolves what was gathered into the turns that arrived in `from..until`.
@@ -275,7 +273,9 @@ impl Gather {
         let mut results = std::mem::take(&mut self.results);
         let mut amends = std::mem::take(&mut self.amends);
         let order = |a: &UsageFact, b: &UsageFact| {
-            (a.turn, a.attempt).cmp(&(b.turn, b.attempt)).then_with(|| self.before(a.place, b.place))
+            (a.turn, a.attempt)
+                .cmp(&(b.turn, b.attempt))
+                .then_with(|| self.before(a.place, b.place))
         };
         turns.sort_unstable_by(|a, b| {
             a.turn.cmp(&b.turn).then_with(|| self.before(a.place, b.place))
@@ -295,8 +295,12 @@ impl Gather {
     }
 
     fn join(
-        &self, turns: &[TurnFact], results: &[UsageFact],
-        amended: &BTreeMap<(Subject, u16), UsageFact>, from: Millis, until: Millis,
+        &self,
+        turns: &[TurnFact],
+        results: &[UsageFact],
+        amended: &BTreeMap<(Subject, u16), UsageFact>,
+        from: Millis,
+        until: Millis,
         window: &mut Window,
     ) {
         let names = Names::of(self, turns);

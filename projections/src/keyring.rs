@@ -146,7 +146,10 @@ mod tests {
         assert_eq!(keyring.stream_of(&key(2)), Some(Stream::Proxy));
         assert!(keyring.change(&actor(key(2), ActorChange::Retired, None)));
         assert_eq!(keyring.stream_of(&key(2)), None);
-        assert!(!keyring.change(&actor(key(1), ActorChange::Enrolled, None)), "retired is for good");
+        assert!(
+            !keyring.change(&actor(key(1), ActorChange::Enrolled, None)),
+            "retired is for good"
+        );
     }
 
     #[test]

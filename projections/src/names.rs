@@ -67,14 +67,16 @@ fn vendor_of(name: &str) -> Option<&'static str> {
 
 /// `claude-opus-4-5-20251101` and `gpt-5.5-2026-02-01` without their dates.
 fn without_date(name: &str) -> Option<&str> {
-    let digits = |text: &str, count| text.len() == count && text.bytes().all(|b| b.is_ascii_digit());
+    let digits =
+        |text: &str, count| text.len() == count && text.bytes().all(|b| b.is_ascii_digit());
     let (rest, last) = name.rsplit_once('-')?;
     if digits(last, 8) && last.starts_with("20") {
         return Some(rest);
     }
     let (rest, month) = rest.rsplit_once('-')?;
     let (rest, year) = rest.rsplit_once('-')?;
-    (digits(last, 2) && digits(month, 2) && digits(year, 4) && year.starts_with("20")).then_some(rest)
+    (digits(last, 2) && digits(month, 2) && digits(year, 4) && year.starts_with("20"))
+        .then_some(rest)
 }
 
 #[cfg(test)]

@@ -149,7 +149,6 @@ impl<K: Serialize, V: Serialize> Serialize for Table<K, V> {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -142,9 +142,9 @@ impl BookFile {
         let names = [("source", &file.source)];
         let pairs = file.aliases.iter().map(|pair| ("aliases", pair));
         let lists = [("families", &file.families), ("rows", &file.rows)];
-        let listed = lists.into_iter().flat_map(|(name, pairs)| {
-            pairs.iter().map(move |(a, b)| (name, (a, b)))
-        });
+        let listed = lists
+            .into_iter()
+            .flat_map(|(name, pairs)| pairs.iter().map(move |(a, b)| (name, (a, b))));
         let texts = pairs.chain(listed).flat_map(|(name, (a, b))| [(name, a), (name, b)]);
         for (name, text) in names.into_iter().chain(texts) {
             self::name(name, text)?;
@@ -196,7 +196,9 @@ impl BookFile {
     /// # Errors
     /// [`WriteError`].
     pub fn write<L: Log>(
-        &self, writer: &mut Writer<'_, L>, at: Millis,
+        &self,
+        writer: &mut Writer<'_, L>,
+        at: Millis,
     ) -> Result<(), WriteError<L::Error>> {
         for price in self.prices() {
             writer.push(at, engine_subject(price.engine.as_str()), &price)?;
@@ -262,7 +264,11 @@ fn engine_rates(engine: &str, file: &EngineFile) -> Result<EngineRates, BookFile
 }
 
 fn field(field: &str, value: &str, problem: impl Into<String>) -> BookFileError {
-    BookFileError::Field { field: field.to_owned(), value: value.to_owned(), problem: problem.into() }
+    BookFileError::Field {
+        field: field.to_owned(),
+        value: value.to_owned(),
+        problem: problem.into(),
+    }
 }
 
 fn name(at: &str, text: &str) -> Result<(), BookFileError> {
@@ -301,11 +307,15 @@ fn each(at: &str, key: &str, text: &Option<String>) -> Result<Option<Rate>, Book
 }
 
 fn rate(
-    at: &str, key: &str, text: &Option<String>, read: fn(&str) -> Result<Rate, DecimalError>,
+    at: &str,
+    key: &str,
+    text: &Option<String>,
+    read: fn(&str) -> Result<Rate, DecimalError>,
 ) -> Result<Option<Rate>, BookFileError> {
     text.as_ref().map(|text| read(text)).transpose().map_err(|error| {
         let value = text.as_deref().unwrap_or("");
-        let problem = format!("is no rate ({error}); write dollars as \"0.5\", or leave it out if unknown");
+        let problem =
+            format!("is no rate ({error}); write dollars as \"0.5\", or leave it out if unknown");
         field(&format!("{at}.{key}"), value, problem)
     })
 }

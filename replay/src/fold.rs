@@ -149,7 +149,9 @@ pub struct Checks<'a> {
 /// # Errors
 /// [`FoldError`] at the first fault: nothing after it is folded.
 pub fn fold<L: Log>(
-    log: &L, checks: Checks<'_>, observe: &mut dyn FnMut(&Context, &Body<'_>, Effect),
+    log: &L,
+    checks: Checks<'_>,
+    observe: &mut dyn FnMut(&Context, &Body<'_>, Effect),
 ) -> Result<Folded, FoldError<L::Error>> {
     let ledger = log.head().ledger;
     let mut driver = Driver {
@@ -181,7 +183,9 @@ pub fn fold<L: Log>(
 /// # Errors
 /// [`FoldError`] with the first fault.
 pub fn verify<L: Log>(
-    log: &L, kinds: &KindTable, head: Option<&SignedHead>,
+    log: &L,
+    kinds: &KindTable,
+    head: Option<&SignedHead>,
 ) -> Result<Folded, FoldError<L::Error>> {
     fold(log, Checks { kinds, signatures: Signatures::Check, head }, &mut |_, _, _| {})
 }
@@ -197,7 +201,10 @@ struct Driver<'a> {
 
 impl Driver<'_> {
     fn take(
-        &mut self, key: Seq, stored: &[u8], observe: &mut dyn FnMut(&Context, &Body<'_>, Effect),
+        &mut self,
+        key: Seq,
+        stored: &[u8],
+        observe: &mut dyn FnMut(&Context, &Body<'_>, Effect),
     ) -> Result<(), Wrong> {
         let (entry, link, bytes) = Entry::split(stored).ok_or(Wrong::EntryCut)?;
         if entry.first != key {
@@ -218,13 +225,14 @@ impl Driver<'_> {
     }
 
     fn tell(
-        &mut self, entry: &Entry, batch: &Batch<'_>,
+        &mut self,
+        entry: &Entry,
+        batch: &Batch<'_>,
         observe: &mut dyn FnMut(&Context, &Body<'_>, Effect),
     ) -> Result<(), Wrong> {
         for (index, event) in (0..).zip(batch.events()) {
-            let body = event
-                .decode(self.checks.kinds)
-                .map_err(|error| Wrong::Payload { index, error })?;
+            let body =
+                event.decode(self.checks.kinds).map_err(|error| Wrong::Payload { index, error })?;
             let context = Context {
                 seq: entry.first + u64::from(index),
                 author: batch.header.author,

@@ -203,10 +203,10 @@ impl<'w, 'l, L: Log> Importer<'w, 'l, L> {
                     Some((at, Ok(Body::Result(result)))) if result.attempt == 0 => {
                         stated = stated.or(Some((at, result.usage)));
                     }
-                    Some((at, Ok(Body::Amend(amend)))) if amend.attempt == 0 => {
-                        if stated.is_none_or(|(newest, _)| at >= newest) {
-                            stated = Some((at, amend.usage));
-                        }
+                    Some((at, Ok(Body::Amend(amend))))
+                        if amend.attempt == 0 && stated.is_none_or(|(newest, _)| at >= newest) =>
+                    {
+                        stated = Some((at, amend.usage));
                     }
                     _ => {}
                 }

@@ -365,14 +365,16 @@ pub struct Group {
 /// # Errors
 /// [`ReportError`].
 pub fn report(
-    head: &Head, batches: u64, book: &Book, window: &Window, request: &Request,
+    head: &Head,
+    batches: u64,
+    book: &Book,
+    window: &Window,
+    request: &Request,
     priced: &mut dyn FnMut(),
 ) -> Result<Report, ReportError> {
     let run = |strategy: &Strategy, options: Options<'_>| {
-        price(window, book, strategy, options).map_err(|error| ReportError::Reprice {
-            strategy: strategy.to_string(),
-            error,
-        })
+        price(window, book, strategy, options)
+            .map_err(|error| ReportError::Reprice { strategy: strategy.to_string(), error })
     };
     let options = Options { cache: request.cache, by: None, recorded_hits: None };
     let reference = run(&request.reference, options)?;
@@ -484,7 +486,9 @@ fn assumptions(cache: CacheOptions) -> Vec<String> {
         Some(Ttl::Seconds(seconds)) => {
             format!("a {seconds}-second cache per conversation, agent and engine")
         }
-        Some(Ttl::Never) => "a cache that never expires per conversation, agent and engine".to_owned(),
+        Some(Ttl::Never) => {
+            "a cache that never expires per conversation, agent and engine".to_owned()
+        }
     };
     let write = match cache.write {
         Some(WriteKind::OneHour) => "writes at the 1-hour rate",

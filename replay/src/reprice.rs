@@ -121,8 +121,16 @@ enum Chooser {
     One(Tariffs),
     /// By the call's recorded engine.
     Recorded(Vec<Option<Tariffs>>),
-    Mix { per: Per, share: crate::strategy::Share, strong: Tariffs, weak: Tariffs },
-    ToolResult { then: Tariffs, otherwise: Tariffs },
+    Mix {
+        per: Per,
+        share: crate::strategy::Share,
+        strong: Tariffs,
+        weak: Tariffs,
+    },
+    ToolResult {
+        then: Tariffs,
+        otherwise: Tariffs,
+    },
 }
 
 impl Chooser {
@@ -163,7 +171,8 @@ impl Chooser {
 fn named<'b>(book: &'b Book, name: &str) -> Result<&'b EnginePrice, RepriceError> {
     book.named(name).map(|(_, engine)| engine).ok_or_else(|| {
         let aliases = book.names().into_iter().flat_map(|names| &names.aliases);
-        let known = aliases.map(|(alias, _)| alias).chain(book.engines().map(|price| &price.engine));
+        let known =
+            aliases.map(|(alias, _)| alias).chain(book.engines().map(|price| &price.engine));
         let near = known.filter(|known| looks_like(known, name)).take(3).cloned().collect();
         RepriceError::UnknownModel { name: name.to_owned(), near }
     })
@@ -193,7 +202,10 @@ pub struct Options<'h> {
 /// # Errors
 /// [`RepriceError`] when the strategy names an engine the book does not have.
 pub fn price(
-    window: &Window, book: &Book, strategy: &Strategy, options: Options<'_>,
+    window: &Window,
+    book: &Book,
+    strategy: &Strategy,
+    options: Options<'_>,
 ) -> Result<Priced, RepriceError> {
     let chooser = Chooser::new(&strategy.choice, book, window)?;
     let stated = strategy.cache.or(options.cache);
@@ -307,8 +319,10 @@ impl Pricing<'_> {
             return turn;
         };
         turn.cost = engine.cost(call.at, &quantities);
-        turn.unknown_price = u64::from(call.served && turn.cost.incomplete && turn.unknown_usage == 0);
-        let misfit = prompt.zip(output).is_some_and(|(prompt, output)| !engine.price().fits(prompt, output));
+        turn.unknown_price =
+            u64::from(call.served && turn.cost.incomplete && turn.unknown_usage == 0);
+        let misfit =
+            prompt.zip(output).is_some_and(|(prompt, output)| !engine.price().fits(prompt, output));
         turn.misfits = u64::from(call.served && misfit);
         if let Some(naive) = &mut self.naive {
             let index = self.priced.hits.len().saturating_sub(1);

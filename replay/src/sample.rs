@@ -183,7 +183,10 @@ pub fn keys() -> Keys {
 /// # Errors
 /// [`SampleError`].
 pub fn build<L: Log>(
-    log: &mut L, turns: &[SampleTurn], book: &BookFile, wrote: &mut dyn FnMut(),
+    log: &mut L,
+    turns: &[SampleTurn],
+    book: &BookFile,
+    wrote: &mut dyn FnMut(),
 ) -> Result<SignedHead, SampleError<L::Error>> {
     let keys = keys();
     let streams = [
@@ -247,7 +250,9 @@ fn raw_usage(turn: &SampleTurn) -> RawUsage {
 
 /// Appends every turn's two events by (`at`, source key, kind).
 fn write_turns<L: Log>(
-    writer: &mut Writer<'_, L>, turns: &[SampleTurn], wrote: &mut dyn FnMut(),
+    writer: &mut Writer<'_, L>,
+    turns: &[SampleTurn],
+    wrote: &mut dyn FnMut(),
 ) -> Result<(), SampleError<L::Error>> {
     let secret = LedgerSecret::new(derived("secret").0);
     let starts = trace_starts(turns);

@@ -198,7 +198,9 @@ pub enum StrategyError {
         share: String,
     },
     /// Not an option.
-    #[error("'{option}' is no option; write ttl=SECONDS, ttl=none, write=5m, write=1h or cache=off")]
+    #[error(
+        "'{option}' is no option; write ttl=SECONDS, ttl=none, write=5m, write=1h or cache=off"
+    )]
     Option {
         /// The text.
         option: String,
@@ -217,9 +219,8 @@ impl FromStr for Strategy {
 }
 
 fn split_options(text: &str) -> (&str, Option<&str>) {
-    let starts_option = |rest: &str| {
-        ["ttl=", "write=", "cache="].iter().any(|option| rest.starts_with(option))
-    };
+    let starts_option =
+        |rest: &str| ["ttl=", "write=", "cache="].iter().any(|option| rest.starts_with(option));
     text.rmatch_indices('@')
         .find(|(at, _)| starts_option(&text[at + 1..]))
         .map_or((text, None), |(at, _)| (&text[..at], Some(&text[at + 1..])))
@@ -312,7 +313,9 @@ mod tests {
 
     #[test]
     fn refuses_what_it_does_not_understand() {
-        for text in ["", "all:", "all", "mix:day:0.5:a,b", "mix:turn:0.5:a", "tool-result:a,b", "best"] {
+        for text in
+            ["", "all:", "all", "mix:day:0.5:a,b", "mix:turn:0.5:a", "tool-result:a,b", "best"]
+        {
             assert!(matches!(text.parse::<Strategy>(), Err(StrategyError::Form { .. })), "{text}");
         }
         for share in ["1.01", "-0.1", "half", ""] {
@@ -321,7 +324,10 @@ mod tests {
         }
         for option in ["ttl=soon", "ttl=-1", "write=2h", "cache=on", "ttl=1,ttl=2", "ttl=1,"] {
             let text = format!("recorded@{option}");
-            assert!(matches!(text.parse::<Strategy>(), Err(StrategyError::Option { .. })), "{text}");
+            assert!(
+                matches!(text.parse::<Strategy>(), Err(StrategyError::Option { .. })),
+                "{text}"
+            );
         }
     }
 

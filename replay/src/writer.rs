@@ -80,7 +80,10 @@ impl<'l, L: Log> Writer<'l, L> {
     /// # Errors
     /// [`WriteError`].
     pub fn push<P: Payload>(
-        &mut self, at: Millis, subject: Subject, payload: &P,
+        &mut self,
+        at: Millis,
+        subject: Subject,
+        payload: &P,
     ) -> Result<(), WriteError<L::Error>> {
         match self.pending.push(at, subject, payload) {
             Err(EventError::BatchFull) => {
@@ -111,18 +114,17 @@ impl<'l, L: Log> Writer<'l, L> {
 /// # Errors
 /// [`WriteError`].
 pub fn open_ledger<L: Log>(
-    log: &mut L, node: SigningKey, streams: &[(Stream, AuthorId)], at: Millis,
+    log: &mut L,
+    node: SigningKey,
+    streams: &[(Stream, AuthorId)],
+    at: Millis,
 ) -> Result<(), WriteError<L::Error>> {
     let node_id = node.public();
     let mut writer = Writer::new(log, node);
     writer.push(at, author_subject(&node_id), &LedgerOpened { node: node_id })?;
     for (stream, key) in streams {
-        let actor = Actor {
-            key: *key,
-            stream: *stream,
-            change: ActorChange::Enrolled,
-            replaces: None,
-        };
+        let actor =
+            Actor { key: *key, stream: *stream, change: ActorChange::Enrolled, replaces: None };
         writer.push(at, author_subject(key), &actor)?;
     }
     writer.flush()

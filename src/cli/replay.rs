@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use events::head::SignedHead;
 use events::kind::KindTable;
 use events::log::Log;
 use events::memory::MemoryLog;
-use events::head::SignedHead;
 use projections::book::Book;
 use projections::gather::{Gather, Window};
 use projections::world::Effect;
@@ -126,14 +126,16 @@ impl Replay {
         };
         let bar = progress::bar("pricing strategies", request.strategies.len() as u64);
         let head = &folded.head;
-        let report =
-            report(head, folded.batches, book, window, &request, &mut || bar.inc(1)).map_err(pricing);
+        let report = report(head, folded.batches, book, window, &request, &mut || bar.inc(1))
+            .map_err(pricing);
         bar.finish_and_clear();
         report
     }
 
     fn strategies(
-        &self, book: &Book, window: &Window,
+        &self,
+        book: &Book,
+        window: &Window,
     ) -> Result<Vec<Labelled>, replay::report::ReportError> {
         if !self.strategy.is_empty() {
             return Ok(self.strategy.iter().cloned().map(Labelled::plain).collect());
@@ -163,7 +165,8 @@ impl Replay {
 
 /// The bundled week as a throw-away ledger: imported, signed, stored.
 fn sample_ledger() -> Result<(MemoryLog, SignedHead), Failure> {
-    let making = |error: Box<dyn std::error::Error>| Failure::new(Kind::Corrupt, "making the sample", error);
+    let making =
+        |error: Box<dyn std::error::Error>| Failure::new(Kind::Corrupt, "making the sample", error);
     let turns = sample::turns().map_err(|error| making(error.into()))?;
     let book = sample::book().map_err(|error| making(error.into()))?;
     let mut log = MemoryLog::new(sample::ledger_id());

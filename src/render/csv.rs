@@ -3,10 +3,26 @@
 use replay::report::{Report, Row, Sums};
 
 const COLUMNS: [&str; 20] = [
-    "label", "strategy", "key", "basis", "cost_usd", "cost_at_least_usd", "ratio_to_recorded",
-    "cost_per_turn_usd", "cost_per_30d_usd", "naive_usd", "turns", "prompt_tokens",
-    "cache_read_tokens", "output_tokens", "cached_share", "switches", "misfits", "unknown_price",
-    "unknown_usage", "assumed_prefix",
+    "label",
+    "strategy",
+    "key",
+    "basis",
+    "cost_usd",
+    "cost_at_least_usd",
+    "ratio_to_recorded",
+    "cost_per_turn_usd",
+    "cost_per_30d_usd",
+    "naive_usd",
+    "turns",
+    "prompt_tokens",
+    "cache_read_tokens",
+    "output_tokens",
+    "cached_share",
+    "switches",
+    "misfits",
+    "unknown_price",
+    "unknown_usage",
+    "assumed_prefix",
 ];
 
 /// The rows of a report. Unknown figures are empty.

@@ -67,7 +67,7 @@ fn draw_strategies(report: &Report, area: &Area<'_>) -> Drawn {
     let label = |value: &SegmentValue<usize>| match value {
         // Segments count from below; rows are read from above.
         SegmentValue::CenterOf(index) if *index < rows.len() => {
-            shortened(&rows[rows.len() - 1 - index].label)
+            format!("{}\u{a0}\u{a0}", shortened(&rows[rows.len() - 1 - index].label))
         }
         _ => String::new(),
     };
@@ -75,6 +75,7 @@ fn draw_strategies(report: &Report, area: &Area<'_>) -> Drawn {
         .configure_mesh()
         .disable_y_mesh()
         .y_labels(rows.len())
+        .set_tick_mark_size(LabelAreaPosition::Left, 0)
         .y_label_formatter(&label)
         .x_label_formatter(&|value| axis_dollars(*value))
         .x_labels(6)
@@ -87,10 +88,7 @@ fn draw_strategies(report: &Report, area: &Area<'_>) -> Drawn {
         .pos(Pos::new(HPos::Left, VPos::Center));
     for (index, row) in rows.iter().rev().enumerate() {
         let length = dollars(row.sums.cost());
-        let corners = [
-            (0.0, SegmentValue::Exact(index)),
-            (length, SegmentValue::Exact(index + 1)),
-        ];
+        let corners = [(0.0, SegmentValue::Exact(index)), (length, SegmentValue::Exact(index + 1))];
         let mut bar = Rectangle::new(corners, BAR.filled());
         bar.set_margin(4, 4, 0, 0);
         chart.draw_series([bar])?;
@@ -125,7 +123,7 @@ fn drawn_by_day(report: &Report) -> Vec<&Row> {
     if rows.len() <= LINES {
         return rows;
     }
-    let recorded = rows.iter().position(|row| is_recorded(&row));
+    let recorded = rows.iter().position(is_recorded);
     let spread = (0..LINES).map(|step| step * (rows.len() - 1) / (LINES - 1));
     let mut chosen: BTreeSet<usize> = spread.collect();
     if let Some(recorded) = recorded.filter(|recorded| !chosen.contains(recorded)) {
@@ -182,9 +180,8 @@ fn draw_days(report: &Report, area: &Area<'_>) -> Drawn {
             })
             .collect();
         chart.draw_series(LineSeries::new(points.iter().copied(), colour.stroke_width(2)))?;
-        for at in points {
-            plot.draw(&mark(index, chart.backend_coord(&at), colour))?;
-        }
+        let marks = points.into_iter().map(|at| EmptyElement::at(at) + mark(index, (0, 0), colour));
+        chart.draw_series(marks)?;
         let y = 70 + 44 * i32::try_from(index)?;
         legend.draw(&PathElement::new([(0, y), (36, y)], colour.stroke_width(2)))?;
         legend.draw(&mark(index, (18, y), colour))?;
@@ -220,7 +217,9 @@ fn axis_dollars(value: f64) -> String {
 
 /// A mark of its own for each line: a dot, a ring, a triangle, a cross, a square.
 fn mark<'a>(
-    index: usize, at: (i32, i32), colour: RGBColor,
+    index: usize,
+    at: (i32, i32),
+    colour: RGBColor,
 ) -> DynElement<'static, SVGBackend<'a>, (i32, i32)> {
     let (x, y) = at;
     match index % LINES {

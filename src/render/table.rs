@@ -103,7 +103,13 @@ fn main_table(report: &Report) -> Table {
     let extras = extras(report);
     let has_naive = report.rows.iter().any(|row| row.naive.is_some());
     let mut header = vec![
-        "strategy", "at list price", "vs recorded", "per turn", "per 30 d", "cached", "switches",
+        "strategy",
+        "at list price",
+        "vs recorded",
+        "per turn",
+        "per 30 d",
+        "cached",
+        "switches",
         "do not fit",
     ];
     header.extend(extras.iter().map(|(title, _)| *title));
@@ -117,7 +123,9 @@ fn main_table(report: &Report) -> Table {
         cells.extend(rates(&row.sums));
         cells.extend(extras.iter().map(|(_, figure)| count(figure(&row.sums))));
         if has_naive {
-            cells.push(row.naive.as_ref().map_or_else(String::new, |naive| dollars(naive.cost(), 2)));
+            cells.push(
+                row.naive.as_ref().map_or_else(String::new, |naive| dollars(naive.cost(), 2)),
+            );
         }
         table.add_row(cells);
     }
@@ -137,7 +145,14 @@ fn rates(sums: &Sums) -> [String; 5] {
 
 fn parts_table(row: &Row) -> Table {
     let mut table = aligned(&[
-        "", "at list price", "turns", "per turn", "per 30 d", "cached", "switches", "do not fit",
+        "",
+        "at list price",
+        "turns",
+        "per turn",
+        "per 30 d",
+        "cached",
+        "switches",
+        "do not fit",
     ]);
     let mut parts: Vec<_> = row.by.iter().collect();
     if parts.len() > PARTS_SHOWN {
@@ -145,7 +160,8 @@ fn parts_table(row: &Row) -> Table {
         parts.truncate(PARTS_SHOWN);
     }
     for part in parts {
-        let mut cells = vec![part.key.clone(), dollars(part.sums.cost(), 2), count(part.sums.turns)];
+        let mut cells =
+            vec![part.key.clone(), dollars(part.sums.cost(), 2), count(part.sums.turns)];
         cells.extend(rates(&part.sums));
         table.add_row(cells);
     }

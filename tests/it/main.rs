@@ -1,3 +1,16 @@
-//! Tests of the whole: the real binary, the sample week, the laws.
+//! Tests of the whole: the real binary, the sample week, the laws, the cases from the field.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
 
+mod build;
+mod cases;
+mod cli;
+mod golden;
+mod laws;
 mod oracle;
+mod perturbed;
+mod refusals;

@@ -1,0 +1,130 @@
+//! Small ledgers for tests.
+
+use events::admission::{Admitted, admit};
+use events::batch::{Author, AuthorTip, SignedBatch};
+use events::bytes::{Bytes16, Bytes32};
+use events::event::{Body, Events, Payload};
+use events::head::SignedHead;
+use events::ids::{LedgerId, Millis, Subject};
+use events::kind::KindTable;
+use events::log::Log;
+use events::memory::MemoryLog;
+use events::payload::{DispatchResult, Finish, Name, Parts, RawPairs, SourceKey, Stream, Turn};
+use events::sign::{SigningKey, Verifier};
+use events::usage::Usage;
+use projections::gather::{Gather, Window};
+use projections::projection::Context;
+use projections::world::Effect;
+use replay::fold::{Checks, Fault, FoldError, Folded, Signatures, fold};
+use replay::writer::open_ledger;
+
+pub(crate) const LEDGER: LedgerId = Bytes32::ZERO;
+
+pub(crate) fn key(seed: u8) -> SigningKey {
+    SigningKey::from_secret(&[seed; 32])
+}
+
+pub(crate) fn author(seed: u8) -> Author {
+    Author::new(key(seed), LEDGER, AuthorTip::default())
+}
+
+pub(crate) fn subject(number: u64) -> Subject {
+    let mut bytes = [0; 16];
+    bytes[8..].copy_from_slice(&number.to_be_bytes());
+    events::bytes::Bytes(bytes)
+}
+
+/// Node key 1; proxies 2 and 3.
+pub(crate) fn opened() -> MemoryLog {
+    let mut log = MemoryLog::new(LEDGER);
+    let proxies = [(Stream::Proxy, key(2).public()), (Stream::Proxy, key(3).public())];
+    open_ledger(&mut log, key(1), &proxies, 0).unwrap();
+    log
+}
+
+pub(crate) fn signed(author: &mut Author, events: &[(Millis, u64, &dyn Push)]) -> SignedBatch {
+    let mut batch = Events::new();
+    for (at, about, payload) in events {
+        payload.push(&mut batch, *at, subject(*about));
+    }
+    author.seal(batch).unwrap()
+}
+
+pub(crate) fn admitted(batch: SignedBatch) -> Admitted {
+    admit(batch, &LEDGER, &KindTable::current(), &mut Verifier::new()).unwrap()
+}
+
+pub(crate) fn append(
+    log: &mut MemoryLog,
+    author: &mut Author,
+    events: &[(Millis, u64, &dyn Push)],
+) {
+    let batch = admitted(signed(author, events));
+    log.append(&[batch], events.last().unwrap().0).unwrap();
+}
+
+/// A payload of whatever kind, so that tests can list several.
+pub(crate) trait Push {
+    fn push(&self, events: &mut Events, at: Millis, subject: Subject);
+}
+
+impl<P: Payload> Push for P {
+    fn push(&self, events: &mut Events, at: Millis, subject: Subject) {
+        events.push(at, subject, self).unwrap();
+    }
+}
+
+pub(crate) fn turn(conversation: u8, model: &'static str) -> Turn<'static> {
+    Turn {
+        client: Name::new("test").unwrap(),
+        conversation: events::bytes::Bytes([conversation; 16]),
+        subagent: None::<Bytes16>,
+        model: Name::new(model).unwrap(),
+        news: Some(Parts::TEXT),
+        prefix_tokens: None,
+        source_key: None::<SourceKey<'static>>,
+    }
+}
+
+pub(crate) fn result(
+    turn_at: Millis,
+    engine: &'static str,
+    usage: Usage,
+) -> DispatchResult<'static> {
+    DispatchResult {
+        attempt: 0,
+        turn_at,
+        engine: Name::new(engine).unwrap(),
+        usage,
+        raw_usage: RawPairs::default(),
+        parts: None,
+        finish: Finish::EndTurn,
+        latency_ms: None,
+    }
+}
+
+pub(crate) fn usage(prompt: u32, output: u32) -> Usage {
+    Usage { prompt: Some(prompt), output: Some(output), ..Usage::default() }
+}
+
+/// Folds and gathers a log, checking everything.
+pub(crate) fn folded(log: &MemoryLog, head: &SignedHead) -> Result<(Folded, Window), Fault> {
+    let mut gather = Gather::new(head.head.ledger, true);
+    let observed = &mut |context: &Context, body: &Body<'_>, effect: Effect| {
+        if effect == Effect::Applied {
+            gather.tell(context, body);
+        }
+    };
+    let kinds = KindTable::current();
+    let checks = Checks { kinds: &kinds, signatures: Signatures::Check, head: Some(head) };
+    match fold(log, checks, observed) {
+        Ok(folded) => Ok((folded, gather.finish(0, u64::MAX))),
+        Err(FoldError::Fault(fault)) => Err(fault),
+        Err(FoldError::Store(never)) => match never {},
+    }
+}
+
+/// The head of a log, signed by its node key.
+pub(crate) fn head_of(log: &MemoryLog) -> SignedHead {
+    SignedHead::sign(log.head(), &key(1))
+}

@@ -1,0 +1,202 @@
+//! Golden bytes: every kind and version, with pairwise different fields, and the sample's digests.
+//!
+//! `FERRY_BLESS=1 cargo test` rewrites them; that is a decision, told in CHANGELOG.md.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use events::bytes::Bytes;
+use events::event::{Body, Payload};
+use events::kind::{Kind, KindTable};
+use events::money::Pico;
+use events::payload::{
+    Actor, ActorChange, Amend, AmendReason, ClockCorrected, DispatchResult, Ending, Finding,
+    FindingCode, Finish, Import, LedgerOpened, Name, Parts, Price, PriceBook, Rates, RawPairs,
+    SourceKey, Stream, Tier, Turn, TurnClosed, Window,
+};
+use events::rate::Rate;
+use events::usage::{Convention, RawUsage, Usage};
+
+pub(crate) struct Example {
+    pub(crate) kind: Kind,
+    pub(crate) payload: Vec<u8>,
+    pub(crate) debug: String,
+}
+
+fn example<P: Payload + std::fmt::Debug>(payload: &P) -> Example {
+    Example {
+        kind: P::KIND,
+        payload: rmp_serde::to_vec(payload).unwrap(),
+        debug: format!("{payload:?}"),
+    }
+}
+
+fn name(text: &str) -> Name<'_> {
+    Name::new(text).unwrap()
+}
+
+fn rates(first: u64) -> Rates {
+    let rate = |step| Some(Rate::new(first + step, 9).unwrap());
+    Rates {
+        input: rate(1),
+        output: rate(2),
+        cache_read: rate(3),
+        cache_write_5m: rate(4),
+        cache_write_1h: rate(5),
+        reasoning: rate(6),
+        image: rate(7),
+        request: None,
+    }
+}
+
+/// One payload per kind, no two fields of a type alike.
+pub(crate) fn examples() -> Vec<Example> {
+    let raw = RawUsage::from_pairs([
+        ("cache_creation.ephemeral_5m_input_tokens", 400),
+        ("cache_creation.ephemeral_1h_input_tokens", 90),
+        ("cache_creation_input_tokens", 500),
+        ("cache_read_input_tokens", 6_000),
+        ("input_tokens", 70_000),
+        ("output_tokens", 8),
+    ]);
+    let usage = raw.normalise(Convention::Anthropic);
+    let usage = Usage { reasoning: Some(5), images: Some(2), ..usage };
+    vec![
+        example(&LedgerOpened { node: Bytes([1; 32]) }),
+        example(&Actor {
+            key: Bytes([2; 32]),
+            stream: Stream::Agent,
+            change: ActorChange::Rotated,
+            replaces: Some(Bytes([3; 32])),
+        }),
+        example(&Price {
+            engine: name("acme/m1"),
+            context: Some(200_000),
+            rates: rates(10),
+            tiers: vec![Tier { from_prompt: 200_001, rates: rates(20) }],
+            windows: vec![Window { from_minute: 990, to_minute: 30, rates: rates(30) }],
+            source: name("models.dev"),
+        }),
+        example(&PriceBook {
+            source: name("models.dev"),
+            dated: name("2026-07-02"),
+            engines: 11,
+            changed: 12,
+            missing: 13,
+            digest: Bytes([4; 32]),
+            aliases: vec![(name("m1"), name("acme/m1"))],
+            families: vec![(name("m1-"), name("m1"))],
+            rows: vec![(name("all m1"), name("all:m1"))],
+        }),
+        example(&Turn {
+            client: name("claude-code"),
+            conversation: Bytes([5; 16]),
+            subagent: Some(Bytes([6; 16])),
+            model: name("claude-opus-4-5"),
+            news: Some(Parts::TEXT | Parts::TOOL_RESULT),
+            prefix_tokens: Some(70_400),
+            source_key: Some(SourceKey::new("0001|main|17").unwrap()),
+        }),
+        example(&DispatchResult {
+            attempt: 1,
+            turn_at: 1_767_571_200_000,
+            engine: name("anthropic/claude-opus-4-5"),
+            usage,
+            raw_usage: RawPairs::of(&raw),
+            parts: Some(Parts::TOOL_USE | Parts::THINKING),
+            finish: Finish::Length,
+            latency_ms: Some(7_340),
+        }),
+        example(&TurnClosed { ending: Ending::Failed, attempts: 3, bytes_sent: Some(70_000) }),
+        example(&Amend {
+            attempt: 2,
+            engine: name("acme/m1"),
+            turn_at: 1_767_571_200_001,
+            replaces: usage,
+            usage: Usage { output: Some(420), ..usage },
+            reason: AmendReason::ProviderFinal,
+        }),
+        example(&Import {
+            source: name("agent-turns-csv"),
+            rows: 21,
+            turns: 22,
+            repeated: 23,
+            amended: 24,
+            refused: 25,
+            digest: Bytes([7; 32]),
+        }),
+        example(&Finding { code: FindingCode::LossAccepted, from: 31, to: 32 }),
+        example(&ClockCorrected { ledger: 41, clock: 42 }),
+    ]
+}
+
+/// A body's payload, encoded anew.
+pub(crate) fn encoded(body: &Body<'_>) -> Vec<u8> {
+    match body {
+        Body::LedgerOpened(payload) => rmp_serde::to_vec(payload),
+        Body::Actor(payload) => rmp_serde::to_vec(payload),
+        Body::Price(payload) => rmp_serde::to_vec(payload),
+        Body::PriceBook(payload) => rmp_serde::to_vec(payload),
+        Body::Turn(payload) => rmp_serde::to_vec(payload),
+        Body::Result(payload) => rmp_serde::to_vec(payload),
+        Body::TurnClosed(payload) => rmp_serde::to_vec(payload),
+        Body::Amend(payload) => rmp_serde::to_vec(payload),
+        Body::Import(payload) => rmp_serde::to_vec(payload),
+        Body::Finding(payload) => rmp_serde::to_vec(payload),
+        Body::ClockCorrected(payload) => rmp_serde::to_vec(payload),
+        Body::Unknown(kind) => panic!("no payload is known of {kind:?}"),
+    }
+    .unwrap()
+}
+
+/// Compares with a file of `tests/golden`, or rewrites it.
+fn golden(file: &str, found: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file);
+    if std::env::var_os("FERRY_BLESS").is_some() {
+        std::fs::write(&path, found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(expected, found, "{} differs; FERRY_BLESS=1 rewrites it", path.display());
+}
+
+#[test]
+fn every_kind_and_version_has_its_bytes() {
+    let kinds = KindTable::current();
+    let examples = examples();
+    let mut text = String::new();
+    for spec in kinds.kinds() {
+        assert_eq!(spec.versions.len(), 1, "{}: give each version its example", spec.name);
+        let example = examples.iter().find(|example| example.kind == spec.kind).expect(spec.name);
+        kinds.check(spec.kind, 1, &example.payload).unwrap();
+        let body = kinds.decode(spec.kind, 1, &example.payload).unwrap();
+        assert_eq!(encoded(&body), example.payload);
+        let hex: String = example.payload.iter().map(|byte| format!("{byte:02x}")).collect();
+        writeln!(text, "{:#06x} {} version 1\n{hex}\n{}\n", spec.kind.0, spec.name, example.debug)
+            .unwrap();
+    }
+    golden("events.txt", &text);
+}
+
+#[test]
+fn the_sample_has_its_published_digests() {
+    let (log, head) = crate::oracle::ledger(&replay::sample::turns().unwrap());
+    let report = crate::oracle::report_on(&log, &head);
+    let (folded, _) = crate::build::folded(&log, &head).unwrap();
+    let world = projections::projection::Projection::digest(&folded.world);
+    let mut text = String::new();
+    for (what, value) in [
+        ("ledger id", report.ledger.id.clone()),
+        ("events", report.ledger.events.to_string()),
+        ("batches", report.ledger.batches.to_string()),
+        ("link", report.ledger.link.clone()),
+        ("world digest", world.to_string()),
+        ("report digest", report.digest.clone()),
+        (
+            "known cost of all rows",
+            report.rows.iter().map(|row| row.sums.cost().known).sum::<Pico>().to_string(),
+        ),
+    ] {
+        writeln!(text, "{what}: {value}").unwrap();
+    }
+    golden("sample.txt", &text);
+}
