@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::batch::{AuthorTip, Batch, BatchError, BatchHeader, SignedBatch};
+use crate::batch::{
+    AuthorTip, Batch, BatchError, BatchHeader, HEADER_BYTES, SignedBatch, batch_id,
+};
 use crate::entry::{Entry, genesis_link, link};
 use crate::head::Head;
 use crate::ids::{AuthorId, BatchId, Digest, LedgerId, Millis, Seq, Subject};
@@ -133,7 +135,7 @@ pub fn admit(
     for (index, event) in (0..).zip(parsed.events()) {
         subjects.push(event.subject);
         kinds
-            .check(event.kind, event.version, event.payload)
+            .decode_canonical(event.kind, event.version, event.payload)
             .map_err(|error| Refusal::Payload { index, error })?;
     }
     Ok(Admitted { id: parsed.id, header, subjects, batch })
@@ -149,8 +151,11 @@ pub struct Chain {
 }
 
 /// Why a stored batch does not follow from the one before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Break {
+    /// The stored bytes are too short for an entry and a batch.
+    #[error("the entry is cut short")]
+    Cut,
     /// Positions are missing or repeated.
     #[error("position {found} stands where {expected} is due")]
     Gap {
@@ -162,9 +167,15 @@ pub enum Break {
     /// The entry does not name the entry before it.
     #[error("the entry is not linked to the entry before it")]
     Link,
-    /// The entry is not that of its batch.
-    #[error("the entry names another batch")]
+    /// The entry is not that of the batch behind it.
+    #[error("the entry names another batch than the one behind it")]
     Batch,
+    /// The batch is malformed, or its events are not those its header was made for.
+    #[error("the batch is damaged: {0}")]
+    Damaged(#[from] BatchError),
+    /// The batch belongs to another ledger, or breaks its author's chain.
+    #[error("{0}")]
+    Author(Refusal),
 }
 
 impl Chain {
@@ -222,28 +233,33 @@ impl Chain {
         entry
     }
 
-    /// Follows a stored entry and its batch.
+    /// Follows a stored entry and the batch behind it: position, link, batch id, events, author's
+    /// chain, in this order, so that a fault is named for what it is.
     ///
     /// # Errors
-    /// [`Break`] when the entry does not follow; the chain stays where it was.
-    pub fn follow(&mut self, entry: &Entry, link: Digest, batch: &Batch<'_>) -> Result<(), Break> {
+    /// [`Break`] when it does not follow; the chain stays where it was.
+    pub fn follow<'a>(&mut self, stored: &'a [u8]) -> Result<(Entry, Batch<'a>), Break> {
+        let (entry, link, bytes) = Entry::split(stored).ok_or(Break::Cut)?;
         if entry.first != self.next {
             return Err(Break::Gap { expected: self.next, found: entry.first });
         }
         if entry.previous != self.link {
             return Err(Break::Link);
         }
-        if entry.batch != batch.id {
+        if batch_id(bytes.get(..HEADER_BYTES).ok_or(Break::Cut)?) != entry.batch {
             return Err(Break::Batch);
         }
+        let batch = Batch::parse(bytes)?;
+        self.check(&batch.header).map_err(Break::Author)?;
         self.advance(&batch.header, batch.id, link);
-        Ok(())
+        Ok((entry, batch))
     }
 
     fn advance(&mut self, header: &BatchHeader, id: BatchId, link: Digest) {
-        self.next += u64::from(header.count);
+        self.next = self.next.saturating_add(u64::from(header.count));
         self.link = link;
-        let tip = AuthorTip { batches: header.author_seq + 1, newest: Some(id) };
+        let batches = header.author_seq.saturating_add(1);
+        let tip = AuthorTip { batches, newest: Some(id) };
         self.authors.insert(header.author, tip);
     }
 }

@@ -105,7 +105,6 @@ pub enum EventError {
 pub struct Events {
     bytes: Vec<u8>,
     digests: Vec<u8>,
-    newest: Millis,
 }
 
 impl Events {
@@ -125,12 +124,6 @@ impl Events {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.digests.is_empty()
-    }
-
-    /// The newest `at` of the events.
-    #[must_use]
-    pub const fn newest_at(&self) -> Millis {
-        self.newest
     }
 
     /// Encodes one event.
@@ -187,8 +180,6 @@ impl Events {
         let written = payload(&mut self.bytes).and_then(|()| self.finish(start));
         if written.is_err() {
             self.bytes.truncate(start);
-        } else {
-            self.newest = self.newest.max(at);
         }
         written
     }

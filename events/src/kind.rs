@@ -44,13 +44,21 @@ impl Kind {
 /// Why a payload is not what its kind and version say.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PayloadError {
-    /// A kind, or a version of a kind, that this build does not know.
-    #[error("kind {kind:#06x} version {version} needs a newer ferry")]
-    NeedsNewerFerry {
+    /// A kind this build does not know.
+    #[error("kind {kind:#06x} is unknown: it needs a newer ferry")]
+    UnknownKind {
         /// The kind.
         kind: u16,
+    },
+    /// A version newer than this build knows.
+    #[error("{name} version {version} needs a newer ferry: this one knows up to {newest}")]
+    NewerVersion {
+        /// The kind's name.
+        name: &'static str,
         /// The version.
         version: u8,
+        /// The newest version known.
+        newest: u8,
     },
     /// The bytes are not the MessagePack of that version's struct.
     #[error("{name} version {version} is malformed: {detail}")]
@@ -72,6 +80,14 @@ pub enum PayloadError {
     },
 }
 
+impl PayloadError {
+    /// True when a newer ferry would know.
+    #[must_use]
+    pub const fn needs_newer_ferry(&self) -> bool {
+        matches!(self, Self::UnknownKind { .. } | Self::NewerVersion { .. })
+    }
+}
+
 /// Why one version's decoder refused; the table adds the kind and version.
 #[derive(Debug)]
 pub enum VersionError {
@@ -81,13 +97,16 @@ pub enum VersionError {
     NotCanonical,
 }
 
+/// Decodes a payload and brings it to the newest vocabulary.
+pub type Decoder = for<'a> fn(&'a [u8]) -> Result<Body<'a>, VersionError>;
+
 /// One frozen version of a payload.
 #[derive(Clone, Copy, Debug)]
 pub struct VersionSpec {
     /// Decodes the version and brings it to the newest vocabulary.
-    pub decode: for<'a> fn(&'a [u8]) -> Result<Body<'a>, VersionError>,
-    /// Decodes, re-encodes and compares.
-    pub check: fn(&[u8]) -> Result<(), VersionError>,
+    pub decode: Decoder,
+    /// The same, and refuses what does not encode to the same bytes again.
+    pub decode_canonical: Decoder,
 }
 
 /// One kind.
@@ -130,32 +149,42 @@ impl KindTable {
     /// Decodes a payload into the newest vocabulary.
     ///
     /// # Errors
-    /// [`PayloadError::NeedsNewerFerry`] for an unknown kind or version, unless the kind is ancillary:
-    /// that gives [`Body::Unknown`].
+    /// [`PayloadError`]; an unknown kind or version is one unless the kind is ancillary: that gives
+    /// [`Body::Unknown`].
     pub fn decode<'a>(
         &self,
         kind: Kind,
         version: u8,
         payload: &'a [u8],
     ) -> Result<Body<'a>, PayloadError> {
-        match self.version(kind, version)? {
-            Some((name, spec)) => {
-                (spec.decode)(payload).map_err(|error| in_context(error, name, version))
-            }
-            None => Ok(Body::Unknown(kind)),
-        }
+        self.decode_with(kind, version, payload, |spec| spec.decode)
     }
 
-    /// Checks that a payload is the one encoding of what it says. Unknown ancillary kinds are opaque.
+    /// Decodes a payload that is the one encoding of what it says. Unknown ancillary kinds are opaque.
     ///
     /// # Errors
     /// As [`KindTable::decode`], and [`PayloadError::NotCanonical`].
-    pub fn check(&self, kind: Kind, version: u8, payload: &[u8]) -> Result<(), PayloadError> {
+    pub fn decode_canonical<'a>(
+        &self,
+        kind: Kind,
+        version: u8,
+        payload: &'a [u8],
+    ) -> Result<Body<'a>, PayloadError> {
+        self.decode_with(kind, version, payload, |spec| spec.decode_canonical)
+    }
+
+    fn decode_with<'a>(
+        &self,
+        kind: Kind,
+        version: u8,
+        payload: &'a [u8],
+        decoder: fn(&VersionSpec) -> Decoder,
+    ) -> Result<Body<'a>, PayloadError> {
         match self.version(kind, version)? {
             Some((name, spec)) => {
-                (spec.check)(payload).map_err(|error| in_context(error, name, version))
+                decoder(spec)(payload).map_err(|error| in_context(error, name, version))
             }
-            None => Ok(()),
+            None => Ok(Body::Unknown(kind)),
         }
     }
 
@@ -164,15 +193,21 @@ impl KindTable {
         kind: Kind,
         version: u8,
     ) -> Result<Option<(&'static str, &'static VersionSpec)>, PayloadError> {
-        let known = self.get(kind).and_then(|spec| {
-            let index = usize::from(version).checked_sub(1)?;
-            spec.versions.get(index).map(|version| (spec.name, version))
-        });
-        match known {
-            None if !kind.is_ancillary() => {
-                Err(PayloadError::NeedsNewerFerry { kind: kind.0, version })
+        let Some(spec) = self.get(kind) else {
+            let unknown = PayloadError::UnknownKind { kind: kind.0 };
+            return if kind.is_ancillary() { Ok(None) } else { Err(unknown) };
+        };
+        let Some(index) = usize::from(version).checked_sub(1) else {
+            let detail = "versions count from 1".to_owned();
+            return Err(PayloadError::Malformed { name: spec.name, version, detail });
+        };
+        match spec.versions.get(index) {
+            Some(known) => Ok(Some((spec.name, known))),
+            None if kind.is_ancillary() => Ok(None),
+            None => {
+                let newest = u8::try_from(spec.versions.len()).unwrap_or(u8::MAX);
+                Err(PayloadError::NewerVersion { name: spec.name, version, newest })
             }
-            known => Ok(known),
         }
     }
 }

@@ -12,6 +12,8 @@ pub const NAME_BYTES_MAX: usize = 128;
 pub const SOURCE_KEY_BYTES_MAX: usize = 64;
 /// Most (path, integer) pairs of raw usage kept with a result.
 pub const RAW_USAGE_PAIRS_MAX: usize = 64;
+/// Most (path, integer) pairs of a provider's usage object that are read at all.
+pub const RAW_USAGE_PAIRS_READ_MAX: usize = 1024;
 /// Most bytes of raw usage paths and integers (8 bytes each) kept with a result.
 pub const RAW_USAGE_BYTES_MAX: usize = 2048;
 /// Deepest nesting of a provider's usage object that is read.

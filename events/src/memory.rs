@@ -94,6 +94,9 @@ impl Log for MemoryLog {
     }
 
     fn read(&self, from: Seq, visit: &mut Visit<'_>) -> Result<(), Infallible> {
+        if from >= self.chain.head().next {
+            return Ok(());
+        }
         let start = self.stored.range(..=from).next_back().map_or(from, |(first, _)| *first);
         for (first, bytes) in self.stored.range(start..) {
             if visit(*first, bytes).is_break() {

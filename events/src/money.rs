@@ -32,7 +32,7 @@ impl Pico {
     pub fn grouped(self, digits: u8) -> String {
         let digits = digits.min(PICO_DIGITS);
         let unit = 10_u128.pow(u32::from(PICO_DIGITS - digits));
-        let rounded = (self.0.unsigned_abs() + unit / 2) / unit;
+        let rounded = self.0.unsigned_abs().saturating_add(unit / 2) / unit;
         let per_usd = 10_u128.pow(u32::from(digits));
         let sign = if self.0 < 0 && rounded > 0 { "-" } else { "" };
         let whole = group_thousands(rounded / per_usd);
@@ -44,17 +44,18 @@ impl Pico {
         }
     }
 
-    /// `self x numerator / denominator`, rounded half to even. Zero when `denominator` is 0.
+    /// `self x numerator / denominator`, rounded half to even; `None` where that is no amount.
     #[must_use]
-    pub fn scaled(self, numerator: u64, denominator: u64) -> Self {
-        if denominator == 0 {
-            return Self::ZERO;
-        }
-        let (whole, rest) = (self.0 / i128::from(denominator), self.0 % i128::from(denominator));
-        let part = rest * i128::from(numerator);
-        let rounded = div_half_even(part.unsigned_abs(), u128::from(denominator));
-        let rounded = i128::try_from(rounded).unwrap_or(i128::MAX);
-        Self(whole * i128::from(numerator) + if part < 0 { -rounded } else { rounded })
+    pub fn scaled(self, numerator: u64, denominator: u64) -> Option<Self> {
+        let denominator = u128::from(denominator);
+        let (magnitude, numerator) = (self.0.unsigned_abs(), u128::from(numerator));
+        // Whole and rest apart: their products stay within 128 bits longer.
+        let whole = magnitude.checked_div(denominator)?.checked_mul(numerator)?;
+        let rest = (magnitude % denominator).checked_mul(numerator)?;
+        let floor = whole.checked_add(rest / denominator)?;
+        let scaled = floor + u128::from(rounds_up(floor, rest % denominator, denominator));
+        let scaled = i128::try_from(scaled).ok()?;
+        Some(Self(if self.0 < 0 { -scaled } else { scaled }))
     }
 }
 
@@ -74,9 +75,14 @@ pub fn group_thousands(number: u128) -> String {
 
 /// Quotient rounded to the nearest integer, ties to the even one. `denominator` must not be 0.
 pub(crate) const fn div_half_even(numerator: u128, denominator: u128) -> u128 {
-    let (quotient, rest) = (numerator / denominator, numerator % denominator);
-    let (above, tie) = (rest > denominator - rest, rest == denominator - rest);
-    if rest != 0 && (above || (tie && quotient % 2 == 1)) { quotient + 1 } else { quotient }
+    let (floor, rest) = (numerator / denominator, numerator % denominator);
+    if rounds_up(floor, rest, denominator) { floor + 1 } else { floor }
+}
+
+/// Whether `floor + rest / denominator` is nearer to the integer above, or as near and that one even.
+const fn rounds_up(floor: u128, rest: u128, denominator: u128) -> bool {
+    let to_above = denominator - rest;
+    rest > to_above || (rest == to_above && floor % 2 == 1)
 }
 
 /// Dollars as decimal text with all 12 digits, e.g. `0.052509000000`.
@@ -99,7 +105,10 @@ impl FromStr for Pico {
         };
         let (mantissa, scale) = parse_decimal(magnitude)?;
         let missing = PICO_DIGITS.checked_sub(scale).ok_or(DecimalError::TooManyDigits)?;
-        let pico = i128::from(mantissa) * 10_i128.pow(u32::from(missing));
+        let pico = mantissa
+            .checked_mul(10_u128.pow(u32::from(missing)))
+            .and_then(|pico| i128::try_from(pico).ok())
+            .ok_or(DecimalError::TooLarge)?;
         Ok(Self(if negative { -pico } else { pico }))
     }
 }
@@ -186,16 +195,17 @@ mod tests {
 
     #[test]
     fn scaling_rounds_half_to_even_and_knows_no_zero_division() {
-        assert_eq!(Pico(5).scaled(1, 2), Pico(2));
-        assert_eq!(Pico(7).scaled(1, 2), Pico(4));
-        assert_eq!(Pico(-5).scaled(1, 2), Pico(-2));
-        assert_eq!(Pico(5).scaled(1, 0), Pico::ZERO);
-        assert_eq!(Pico(7_000).scaled(30, 7), Pico(30_000));
+        assert_eq!(Pico(5).scaled(1, 2), Some(Pico(2)));
+        assert_eq!(Pico(7).scaled(1, 2), Some(Pico(4)));
+        assert_eq!(Pico(-5).scaled(1, 2), Some(Pico(-2)));
+        assert_eq!(Pico(5).scaled(1, 0), None);
+        assert_eq!(Pico(7_000).scaled(30, 7), Some(Pico(30_000)));
+        assert_eq!(Pico(i128::MAX).scaled(2, 1), None);
     }
 
     proptest! {
         #[test]
-        fn text_round_trips(pico in -1_000_000_000_000_000_000_i128..1_000_000_000_000_000_000) {
+        fn text_round_trips(pico in -i128::MAX..i128::MAX) {
             prop_assert_eq!(Pico(pico).to_string().parse(), Ok(Pico(pico)));
         }
     }

@@ -27,7 +27,7 @@ pub enum DecimalError {
 }
 
 /// Reads an unsigned decimal, with an exponent if need be, into the least (mantissa, scale).
-pub(crate) fn parse_decimal(text: &str) -> Result<(u64, u8), DecimalError> {
+pub(crate) fn parse_decimal(text: &str) -> Result<(u128, u8), DecimalError> {
     if text.starts_with('-') {
         return Err(DecimalError::Negative);
     }
@@ -41,7 +41,7 @@ pub(crate) fn parse_decimal(text: &str) -> Result<(u64, u8), DecimalError> {
     if whole.is_empty() && fraction.is_empty() {
         return Err(DecimalError::NotDecimal);
     }
-    let mut mantissa: u64 = 0;
+    let mut mantissa: u128 = 0;
     let mut scale = -i32::from(exponent);
     let mut trailing_zeros = 0;
     for (index, digit) in whole.bytes().chain(fraction.bytes()).enumerate() {
@@ -54,11 +54,11 @@ pub(crate) fn parse_decimal(text: &str) -> Result<(u64, u8), DecimalError> {
             continue;
         }
         // Zeros are taken in only once a digit follows them: a long tail of zeros costs no room.
-        mantissa = 10_u64
+        mantissa = 10_u128
             .checked_pow(trailing_zeros + 1)
             .and_then(|shift| mantissa.checked_mul(shift))
             .or((mantissa == 0).then_some(0))
-            .and_then(|shifted| shifted.checked_add(u64::from(digit - b'0')))
+            .and_then(|shifted| shifted.checked_add(u128::from(digit - b'0')))
             .ok_or(DecimalError::TooManyDigits)?;
         trailing_zeros = 0;
     }
@@ -67,7 +67,7 @@ pub(crate) fn parse_decimal(text: &str) -> Result<(u64, u8), DecimalError> {
     }
     scale -= i32::try_from(trailing_zeros).unwrap_or(i32::MAX);
     if scale < 0 {
-        mantissa = 10_u64
+        mantissa = 10_u128
             .checked_pow(scale.unsigned_abs())
             .and_then(|shift| mantissa.checked_mul(shift))
             .ok_or(DecimalError::TooLarge)?;
@@ -108,13 +108,21 @@ impl Rate {
         Ok(Self { mantissa, scale })
     }
 
+    /// A parsed decimal, which has no trailing zeros after the point.
+    fn least(mantissa: u128, scale: u8) -> Result<Self, DecimalError> {
+        if mantissa > u128::from(RATE_USD_MAX) * 10_u128.pow(u32::from(scale.min(RATE_SCALE_MAX))) {
+            return Err(DecimalError::TooLarge);
+        }
+        Self::new(u64::try_from(mantissa).map_err(|_| DecimalError::TooManyDigits)?, scale)
+    }
+
     /// Reads a price quoted per million units, the way most price lists print it.
     ///
     /// # Errors
     /// As [`Rate::new`], and [`DecimalError::NotDecimal`] or [`DecimalError::Negative`] for other texts.
     pub fn per_million(text: &str) -> Result<Self, DecimalError> {
         let (mantissa, scale) = parse_decimal(text)?;
-        Self::new(mantissa, scale.saturating_add(6))
+        Self::least(mantissa, scale.saturating_add(6))
     }
 
     /// The exact decimal: `mantissa / 10^scale`.
@@ -179,7 +187,7 @@ impl FromStr for Rate {
 
     fn from_str(text: &str) -> Result<Self, DecimalError> {
         let (mantissa, scale) = parse_decimal(text)?;
-        Self::new(mantissa, scale)
+        Self::least(mantissa, scale)
     }
 }
 

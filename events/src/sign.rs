@@ -81,17 +81,16 @@ impl Verifier {
         message: &[u8],
         signature: &Signature,
     ) -> Result<(), SignError> {
-        let key = match self.0.get(author) {
-            Some(key) => *key,
-            None => {
-                let key = sound_key(author)?;
-                self.0.insert(*author, key);
-                key
-            }
-        };
+        let known = self.0.get(author).copied();
+        let key = known.map_or_else(|| sound_key(author), Ok)?;
         let signature = ed25519_dalek::Signature::from_bytes(&signature.0);
         key.verify_strict(&[prefix, message].concat(), &signature)
-            .map_err(|_| SignError::BadSignature)
+            .map_err(|_| SignError::BadSignature)?;
+        if known.is_none() {
+            // Only now: strangers could fill the memory with keys that signed nothing.
+            self.0.insert(*author, key);
+        }
+        Ok(())
     }
 }
 

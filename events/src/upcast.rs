@@ -23,10 +23,14 @@ macro_rules! version {
         fn decode(bytes: &[u8]) -> Result<$crate::event::Body<'_>, $crate::kind::VersionError> {
             Ok($crate::event::Body::$variant(parse(bytes)?.into()))
         }
-        fn check(bytes: &[u8]) -> Result<(), $crate::kind::VersionError> {
-            $crate::upcast::canonical(&parse(bytes)?, bytes)
+        fn decode_canonical(
+            bytes: &[u8],
+        ) -> Result<$crate::event::Body<'_>, $crate::kind::VersionError> {
+            let payload = parse(bytes)?;
+            $crate::upcast::canonical(&payload, bytes)?;
+            Ok($crate::event::Body::$variant(payload.into()))
         }
-        $crate::kind::VersionSpec { decode, check }
+        $crate::kind::VersionSpec { decode, decode_canonical }
     }};
 }
 

@@ -45,6 +45,21 @@ impl PartKind {
         Self::Images,
         Self::Request,
     ];
+
+    /// The words used in reports and JSON.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Uncached => "input",
+            Self::CacheRead => "cache reads",
+            Self::CacheWrite5m => "5-minute cache writes",
+            Self::CacheWrite1h => "1-hour cache writes",
+            Self::Output => "output",
+            Self::Reasoning => "reasoning",
+            Self::Images => "images",
+            Self::Request => "requests",
+        }
+    }
 }
 
 /// What is to be paid for, per part. `None` is unknown.
@@ -63,15 +78,14 @@ pub struct Quantities {
     /// Reasoning tokens.
     pub reasoning: Option<u32>,
     /// Images.
-    pub images: u32,
+    pub images: Option<u32>,
     /// Requests.
     pub requests: u32,
 }
 
 impl Quantities {
     /// The quantities of one request as its provider reported them. Where the provider does not say
-    /// how the prompt splits, all of it counts as uncached; where it does not tell reasoning apart,
-    /// all of the answer counts as output.
+    /// how the prompt splits, all of it counts as uncached.
     #[must_use]
     pub fn reported(usage: &Usage) -> Self {
         let read = usage.cache_read.unwrap_or(0);
@@ -85,8 +99,8 @@ impl Quantities {
             cache_write_5m: Some(five_minutes),
             cache_write_1h: Some(one_hour),
             output: usage.output.map(|output| output.saturating_sub(reasoning)),
-            reasoning: Some(reasoning),
-            images: usage.images.unwrap_or(0),
+            reasoning: usage.reasoning,
+            images: usage.images,
             requests: 1,
         }
     }
@@ -108,7 +122,7 @@ impl Quantities {
             self.cache_write_1h,
             self.output,
             self.reasoning,
-            Some(self.images),
+            self.images,
             Some(self.requests),
         ]
     }
@@ -121,14 +135,36 @@ pub enum Basis {
     Stated,
     /// The input rate stands in for a missing read or write rate.
     InputRate,
-    /// The 5-minute write rate stands in for a missing 1-hour one: the cost is at least this.
-    FiveMinuteRate,
+    /// The 5-minute write rate, or the input rate, stands in for a missing 1-hour write rate: the
+    /// cost is at least this.
+    AtLeastWriteRate,
     /// The output rate stands in for a missing reasoning rate.
     OutputRate,
     /// The engine charges nothing of this kind.
     NotCharged,
     /// Unknown.
     Missing,
+}
+
+impl Basis {
+    /// True when another rate stands in for a missing one.
+    #[must_use]
+    pub const fn is_stand_in(self) -> bool {
+        matches!(self, Self::InputRate | Self::AtLeastWriteRate | Self::OutputRate)
+    }
+
+    /// The words used in reports and JSON.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Stated => "stated",
+            Self::InputRate => "input rate",
+            Self::AtLeastWriteRate => "5-minute write rate, at least",
+            Self::OutputRate => "output rate",
+            Self::NotCharged => "not charged",
+            Self::Missing => "missing",
+        }
+    }
 }
 
 /// One line of a bill.
@@ -196,34 +232,46 @@ impl Tariff {
     /// The cost function: the exact sum of the parts, each rounded once.
     #[must_use]
     pub fn cost(&self, quantities: &Quantities) -> Cost {
-        self.rates
-            .iter()
-            .zip(quantities.list())
-            .filter(|(_, units)| *units != Some(0))
-            .map(|((rate, basis), units)| part_cost(amount(units, *rate), units, *basis))
+        let list = quantities.list();
+        (0..list.len())
+            .filter(|index| list[*index] != Some(0))
+            .map(|index| self.part(index, list[index]).cost())
             .sum()
+    }
+
+    fn part(&self, index: usize, units: Option<u32>) -> Part {
+        let (rate, basis) = self.rates[index];
+        let amount = amount(units, rate, basis);
+        Part { kind: PartKind::ALL[index], units, rate, basis, amount }
+    }
+
+    /// The parts that others' rates stand in for, each with where its rate comes from.
+    pub fn stand_ins(&self) -> impl Iterator<Item = (PartKind, Basis)> {
+        let parts = PartKind::ALL.into_iter().zip(self.rates);
+        parts.filter_map(|(kind, (_, basis))| basis.is_stand_in().then_some((kind, basis)))
     }
 
     /// The same, part by part.
     #[must_use]
     pub fn bill(&self, quantities: &Quantities) -> Bill {
         let list = quantities.list();
-        let parts = std::array::from_fn(|index| {
-            let ((rate, basis), units) = (self.rates[index], list[index]);
-            let kind = PartKind::ALL[index];
-            Part { kind, units, rate, basis, amount: amount(units, rate) }
-        });
-        Bill { parts, cost: self.cost(quantities), tier_from: self.tier_from, window: self.window }
+        Bill {
+            parts: std::array::from_fn(|index| self.part(index, list[index])),
+            cost: self.cost(quantities),
+            tier_from: self.tier_from,
+            window: self.window,
+        }
     }
 }
 
-fn part_cost(amount: Option<Pico>, units: Option<u32>, basis: Basis) -> Cost {
-    match amount {
-        Some(amount) if basis == Basis::FiveMinuteRate && units != Some(0) => {
-            Cost::at_least(amount)
+impl Part {
+    const fn cost(&self) -> Cost {
+        match (self.amount, self.units, self.basis) {
+            (Some(_), Some(0), _) => Cost::ZERO,
+            (Some(amount), _, Basis::AtLeastWriteRate) => Cost::at_least(amount),
+            (Some(amount), ..) => Cost::exactly(amount),
+            (None, ..) => Cost::UNKNOWN,
         }
-        Some(amount) => Cost::exactly(amount),
-        None => Cost::UNKNOWN,
     }
 }
 
@@ -264,7 +312,7 @@ impl Tariffs {
     /// The tariff of a request; the same as [`Tariff::of`].
     #[must_use]
     pub fn at(&self, at: Millis, prompt: Option<u32>) -> Tariff {
-        let known = self.known.iter().find(|(from, _)| *from <= prompt.unwrap_or(0));
+        let known = prompt.and_then(|prompt| self.known.iter().find(|(from, _)| *from <= prompt));
         known.map_or_else(|| Tariff::of(&self.price, at, prompt), |(_, tariff)| *tariff)
     }
 
@@ -275,11 +323,13 @@ impl Tariffs {
     }
 }
 
-/// Nothing of a kind costs nothing, whatever the rate.
-fn amount(units: Option<u32>, rate: Option<Rate>) -> Option<Pico> {
-    match units? {
-        0 => Some(Pico::ZERO),
-        units => rate.map(|rate| rate.times(units)),
+/// Nothing of a kind costs nothing, whatever the rate; nor does what is not charged, however much.
+fn amount(units: Option<u32>, rate: Option<Rate>, basis: Basis) -> Option<Pico> {
+    match (units, basis) {
+        (Some(0), _) | (_, Basis::NotCharged) => Some(Pico::ZERO),
+        // Reasoning nobody told apart is in the output, which is priced alike.
+        (None, Basis::OutputRate) => Some(Pico::ZERO),
+        (units, _) => Some(rate?.times(units?)),
     }
 }
 
@@ -299,8 +349,7 @@ fn rate(layers: &[Option<&Rates>; 3], kind: PartKind) -> (Option<Rate>, Basis) {
             stated(five_minutes()).or_else(|| instead(input(), Basis::InputRate))
         }
         PartKind::CacheWrite1h => stated(first(|rates| rates.cache_write_1h))
-            .or_else(|| instead(five_minutes(), Basis::FiveMinuteRate))
-            .or_else(|| instead(input(), Basis::InputRate)),
+            .or_else(|| instead(five_minutes().or_else(input), Basis::AtLeastWriteRate)),
         PartKind::Output => stated(first(|rates| rates.output)),
         PartKind::Reasoning => stated(first(|rates| rates.reasoning))
             .or_else(|| instead(first(|rates| rates.output), Basis::OutputRate)),

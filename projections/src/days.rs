@@ -15,6 +15,11 @@ use crate::table::Table;
 
 const MILLIS_PER_DAY: u64 = 86_400_000;
 
+/// Most models a day tells apart: names are a client's own text, and the world has to stay small.
+pub const MODELS_PER_DAY_MAX: usize = 256;
+/// What further models of a day are counted under.
+pub const OTHER_MODELS: &str = "(other models)";
+
 /// Days since 1970-01-01, UTC.
 #[must_use]
 pub fn day_of(at: Millis) -> u32 {
@@ -76,7 +81,9 @@ impl Days {
 
     fn model(&mut self, at: Millis, model: &str) -> &mut ModelDay {
         let models = self.days.entry(day_of(at), BTreeMap::new);
-        models.entry(model.to_owned()).or_default()
+        let is_one_too_many = models.len() >= MODELS_PER_DAY_MAX && !models.contains_key(model);
+        let name = if is_one_too_many { OTHER_MODELS } else { model };
+        models.entry(name.to_owned()).or_default()
     }
 }
 

@@ -4,13 +4,13 @@
 //! were appended in: of repeated turns or results the lowest (`at`, event id) counts, of amends the
 //! highest; everything is booked on the turn's `at`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use events::event::Body;
 use events::hash::draw_u16;
 use events::ids::{BatchId, EventId, LedgerId, Millis, Seq, Subject};
 use events::payload::Parts;
-use events::usage::Usage;
+use events::usage::{Usage, UsageMarks};
 use sha2::{Digest as _, Sha256};
 
 use crate::projection::Context;
@@ -42,7 +42,7 @@ pub struct Call {
     pub at: Millis,
     /// The turn.
     pub turn: Subject,
-    /// Its lane, an index into [`Window::lanes`].
+    /// Its lane, numbered within the window.
     pub lane: u32,
     /// Its conversation, an index into [`Window::conversations`].
     pub conversation: u32,
@@ -72,6 +72,8 @@ pub struct Call {
     pub attempt: u16,
     /// What is new in the prompt.
     pub news: Parts,
+    /// How the usage came to be.
+    pub marks: UsageMarks,
     /// True for the attempt that answered: the last one. Only it counts as a turn.
     pub served: bool,
 }
@@ -90,7 +92,7 @@ impl Call {
             output: self.output.get(),
             reasoning: self.reasoning.get(),
             images: self.images.get(),
-            marks: events::usage::UsageMarks::default(),
+            marks: self.marks,
         }
     }
 }
@@ -100,8 +102,6 @@ impl Call {
 pub struct Window {
     /// Attempts, sorted by (lane, `at`, turn, attempt).
     pub calls: Vec<Call>,
-    /// Lanes: (conversation, main or sub-agent).
-    pub lanes: Vec<LaneKey>,
     /// A label for each conversation: its part of the source key, else its digest.
     pub conversations: Vec<String>,
     /// Engine names as recorded.
@@ -353,9 +353,19 @@ impl Names {
             *ordinal = number;
             conversations.entry(*conversation).or_default();
         }
+        // Two sources may give two conversations one label.
+        let mut seen = BTreeSet::new();
+        let shared: BTreeSet<&String> =
+            gather.labels.values().filter(|label| !seen.insert(*label)).collect();
         for ((key, (ordinal, label)), number) in conversations.iter_mut().zip(0..) {
             *ordinal = number;
-            *label = gather.labels.get(key).cloned().unwrap_or_else(|| key.to_string());
+            *label = match gather.labels.get(key) {
+                Some(label) if shared.contains(label) => {
+                    format!("{label} ({})", &key.to_string()[..8])
+                }
+                Some(label) => label.clone(),
+                None => key.to_string(),
+            };
         }
         let mut models = vec![0; gather.models.len()];
         for ((_, arrival), ordinal) in gather.models.iter().zip(0..) {
@@ -383,12 +393,12 @@ impl Names {
             session_coin: turn.session_coin,
             attempt: fact.attempt,
             news: turn.news,
+            marks: usage.marks,
             served,
         }
     }
 
     fn into_window(self, window: &mut Window) {
-        window.lanes = self.lanes.into_keys().collect();
         window.conversations = self.conversations.into_values().map(|(_, label)| label).collect();
         window.models = self.model_names;
     }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use events::event::Body;
-use events::ids::{AuthorId, Digest};
+use events::ids::AuthorId;
 use events::payload::{Actor, ActorChange, Stream};
 use events::sign::check_key;
 use serde::{Deserialize, Serialize};
 
-use crate::projection::{Context, Order, Projection, SnapshotError, restored, snapshot_of};
+use crate::projection::Context;
 use crate::table::Table;
 
 /// A key's standing.
@@ -27,6 +27,30 @@ pub struct Keyring {
 }
 
 impl Keyring {
+    pub(crate) const NAME: &'static str = "keyring";
+
+    pub(crate) const fn new() -> Self {
+        Self { keys: Table::new(Self::NAME) }
+    }
+
+    pub(crate) fn of(keys: BTreeMap<AuthorId, Key>) -> Self {
+        Self { keys: Table::of(Self::NAME, keys) }
+    }
+
+    pub(crate) const fn table(&self) -> &Table<AuthorId, Key> {
+        &self.keys
+    }
+
+    pub(crate) fn settle(&mut self) {
+        self.keys.settle();
+    }
+
+    /// True when the key writes, or wrote, a stream: what it said then still stands.
+    #[must_use]
+    pub fn has_written(&self, author: &AuthorId, stream: Stream) -> bool {
+        self.keys.get(author).is_some_and(|key| key.stream == stream)
+    }
+
     /// The stream a key may write to now.
     #[must_use]
     pub fn stream_of(&self, author: &AuthorId) -> Option<Stream> {
@@ -66,7 +90,7 @@ impl Keyring {
                 self.keys.insert(actor.key, enrolled);
                 true
             }
-            ActorChange::Retired if known == Some(enrolled) => {
+            ActorChange::Retired if known == Some(enrolled) && !self.is_last_node(&actor.key) => {
                 self.keys.insert(actor.key, Key { active: false, ..enrolled });
                 true
             }
@@ -82,40 +106,11 @@ impl Keyring {
             _ => false,
         }
     }
-}
 
-impl Projection for Keyring {
-    const NAME: &'static str = "keyring";
-    const VERSION: u32 = 1;
-    const ORDER: Order = Order::Local;
-
-    fn genesis() -> Self {
-        Self { keys: Table::new(Self::NAME) }
-    }
-
-    fn apply(&mut self, _: &Context, body: &Body<'_>) {
-        let _ = match body {
-            Body::LedgerOpened(opened) => self.open(opened.node),
-            Body::Actor(actor) => self.change(actor),
-            _ => false,
-        };
-    }
-
-    fn settle(&mut self) {
-        self.keys.settle();
-    }
-
-    fn digest(&self) -> Digest {
-        self.keys.digest()
-    }
-
-    fn snapshot(&self) -> Vec<u8> {
-        snapshot_of::<Self>(&self.keys)
-    }
-
-    fn restore(bytes: &[u8]) -> Result<Self, SnapshotError> {
-        let keys: BTreeMap<_, _> = restored::<Self, _>(bytes)?;
-        Ok(Self { keys: Table::of(Self::NAME, keys) })
+    /// Without a node key nobody could enrol another, or vouch for a head.
+    fn is_last_node(&self, author: &AuthorId) -> bool {
+        let nodes = self.keys.iter().filter(|(_, key)| key.active && key.stream == Stream::Node);
+        nodes.map(|(node, _)| node).eq([author])
     }
 }
 
@@ -135,7 +130,7 @@ mod tests {
 
     #[test]
     fn keys_are_enrolled_rotated_and_retired_once() {
-        let mut keyring = Keyring::genesis();
+        let mut keyring = Keyring::new();
         assert!(keyring.change(&actor(key(1), ActorChange::Enrolled, None)));
         assert!(!keyring.change(&actor(key(1), ActorChange::Enrolled, None)));
         assert_eq!(keyring.stream_of(&key(1)), Some(Stream::Proxy));
@@ -153,8 +148,20 @@ mod tests {
     }
 
     #[test]
+    fn the_last_node_key_does_not_retire() {
+        let mut keyring = Keyring::new();
+        let node = |key, change, replaces| Actor { key, stream: Stream::Node, change, replaces };
+        keyring.open(key(1));
+        assert!(!keyring.change(&node(key(1), ActorChange::Retired, None)));
+        assert!(keyring.change(&node(key(2), ActorChange::Enrolled, None)));
+        assert!(keyring.change(&node(key(1), ActorChange::Retired, None)));
+        assert!(!keyring.change(&node(key(2), ActorChange::Retired, None)));
+        assert!(keyring.change(&node(key(3), ActorChange::Rotated, Some(key(2)))));
+    }
+
+    #[test]
     fn an_unsound_key_is_not_enrolled() {
-        let mut keyring = Keyring::genesis();
+        let mut keyring = Keyring::new();
         let mut identity = [0; 32];
         identity[0] = 1;
         assert!(!keyring.change(&actor(Bytes(identity), ActorChange::Enrolled, None)));

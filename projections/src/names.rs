@@ -39,6 +39,21 @@ pub enum Step {
     Family,
 }
 
+impl Step {
+    /// The words used in reports and JSON.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Exact => "exact id",
+            Self::Alias => "alias",
+            Self::Vendor => "vendor's entry",
+            Self::WithoutDate => "without date",
+            Self::VendorWithoutDate => "vendor's entry without date",
+            Self::Family => "family",
+        }
+    }
+}
+
 /// The names to look for, best first: recorded provider and exact id; then the vendor's own entry;
 /// then both without the date suffix.
 pub fn candidates(recorded: &str) -> impl Iterator<Item = (Step, String)> {

@@ -105,7 +105,7 @@ pub fn snapshot_of<P: Projection>(state: &impl serde::Serialize) -> Vec<u8> {
 ///
 /// # Errors
 /// [`SnapshotError`].
-pub fn restored<P: Projection, S: serde::de::DeserializeOwned>(
+pub fn restored<P: Projection, S: serde::de::DeserializeOwned + serde::Serialize>(
     bytes: &[u8],
 ) -> Result<S, SnapshotError> {
     let malformed = |error: rmp_serde::decode::Error| SnapshotError::Malformed(error.to_string());
@@ -118,6 +118,9 @@ pub fn restored<P: Projection, S: serde::de::DeserializeOwned>(
         });
     }
     let (_, _, state) = rmp_serde::from_slice::<(String, u32, S)>(bytes).map_err(malformed)?;
+    if snapshot_of::<P>(&state) != bytes {
+        return Err(SnapshotError::Malformed("it is not what its state encodes to".to_owned()));
+    }
     Ok(state)
 }
 

@@ -1,12 +1,15 @@
 //! The world: the product of all folds at a position.
 
+use std::collections::BTreeMap;
+
 use events::event::Body;
-use events::ids::Digest;
+use events::ids::{AuthorId, Digest};
 use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
 
 use crate::book::Book;
 use crate::days::Days;
-use crate::keyring::Keyring;
+use crate::keyring::{Key, Keyring};
 use crate::projection::{
     Context, Order, Projection, SnapshotError, combined, restored, snapshot_of,
 };
@@ -50,7 +53,7 @@ impl World {
     /// Takes one event in and says whether it counts.
     pub fn tell(&mut self, context: &Context, body: &Body<'_>) -> Effect {
         self.counts.events += 1;
-        if !self.keyring.allows(context, body) || !self.makes_sense(body) {
+        if !self.keyring.allows(context, body) || !self.follow_keys(body) {
             self.counts.without_effect += 1;
             return Effect::WithoutEffect;
         }
@@ -63,8 +66,8 @@ impl World {
         Effect::Applied
     }
 
-    /// Follows changes of keys, which may be allowed and still impossible.
-    fn makes_sense(&mut self, body: &Body<'_>) -> bool {
+    /// Follows a change of keys; false when it is impossible, though its author may say such things.
+    fn follow_keys(&mut self, body: &Body<'_>) -> bool {
         match body {
             Body::Actor(actor) => self.keyring.change(actor),
             Body::LedgerOpened(opened) => self.keyring.open(opened.node),
@@ -80,7 +83,7 @@ impl Projection for World {
 
     fn genesis() -> Self {
         Self {
-            keyring: Keyring::genesis(),
+            keyring: Keyring::new(),
             book: Book::genesis(),
             days: Days::genesis(),
             counts: Counts::default(),
@@ -102,23 +105,25 @@ impl Projection for World {
         let counts = events::hash::digest(events::hash::Domain::State, &counts);
         combined(
             Self::NAME,
-            &[self.keyring.digest(), self.book.digest(), self.days.digest(), counts],
+            &[self.keyring.table().digest(), self.book.digest(), self.days.digest(), counts],
         )
     }
 
     fn snapshot(&self) -> Vec<u8> {
-        let parts = [self.keyring.snapshot(), self.book.snapshot(), self.days.snapshot()];
-        snapshot_of::<Self>(&(parts, self.counts))
+        let parts = [self.book.snapshot(), self.days.snapshot()].map(ByteBuf::from);
+        snapshot_of::<Self>(&(self.keyring.table(), parts, self.counts))
     }
 
     fn restore(bytes: &[u8]) -> Result<Self, SnapshotError> {
-        let (parts, counts): ([Vec<u8>; 3], Counts) = restored::<Self, _>(bytes)?;
-        let [keyring, book, days] = &parts;
+        let (keys, parts, counts): State = restored::<Self, _>(bytes)?;
+        let [book, days] = &parts;
         Ok(Self {
-            keyring: Keyring::restore(keyring)?,
+            keyring: Keyring::of(keys),
             book: Book::restore(book)?,
             days: Days::restore(days)?,
             counts,
         })
     }
 }
+
+type State = (BTreeMap<AuthorId, Key>, [ByteBuf; 2], Counts);

@@ -13,6 +13,8 @@
 //! `image` and `request` are dollars each; every other rate is dollars per million tokens.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 
 use events::bytes::Bytes32;
 use events::event::Body;
@@ -24,7 +26,9 @@ use events::rate::{DecimalError, Rate};
 use projections::book::Book;
 use projections::projection::{Context, Projection as _};
 use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
+use crate::strategy::{Strategy, StrategyError};
 use crate::writer::{WriteError, Writer};
 
 const UNIT: &str = "USD per 1,000,000 tokens";
@@ -53,8 +57,9 @@ struct File {
     source: String,
     dated: String,
     unit: String,
+    #[serde(deserialize_with = "each_key_once")]
     engines: BTreeMap<String, EngineFile>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "each_key_once")]
     aliases: BTreeMap<String, String>,
     #[serde(default)]
     families: Vec<(String, String)>,
@@ -154,7 +159,35 @@ impl BookFile {
             .iter()
             .map(|(engine, rates)| Ok((engine.clone(), engine_rates(engine, rates)?)))
             .collect::<Result<_, BookFileError>>()?;
-        Ok(Self { prices, digest: digest(Domain::Book, json), file })
+        let book = Self { prices, digest: digest(Domain::Book, json), file };
+        book.check_names()?;
+        Ok(book)
+    }
+
+    /// Every alias, family and row has to lead to an engine of the book.
+    fn check_names(&self) -> Result<(), BookFileError> {
+        let File { engines, aliases, families, rows, .. } = &self.file;
+        let unknown = |at: &str, name: &str| Err(field(at, name, "is no engine of this book"));
+        for (alias, engine) in aliases {
+            if !engines.contains_key(engine) {
+                return unknown(&format!("aliases.{alias}"), engine);
+            }
+        }
+        let is_known = |name: &str| engines.contains_key(name) || aliases.contains_key(name);
+        for (prefix, name) in families {
+            if !is_known(name) {
+                return unknown(&format!("families.{prefix}"), name);
+            }
+        }
+        for (label, text) in rows {
+            let at = format!("rows.{label}");
+            let strategy: Strategy =
+                text.parse().map_err(|error: StrategyError| field(&at, text, error.to_string()))?;
+            if let Some(name) = strategy.choice.models().into_iter().find(|name| !is_known(name)) {
+                return unknown(&at, name);
+            }
+        }
+        Ok(())
     }
 
     /// The price events' payloads, by engine.
@@ -233,6 +266,33 @@ impl BookFile {
         book.settle();
         book
     }
+}
+
+/// Reads a map, refusing a key that stands twice: JSON would let the last one win.
+fn each_key_once<'de, D, V>(deserializer: D) -> Result<BTreeMap<String, V>, D::Error>
+where
+    D: Deserializer<'de>,
+    V: Deserialize<'de>,
+{
+    struct Entries<V>(PhantomData<V>);
+    impl<'de, V: Deserialize<'de>> Visitor<'de> for Entries<V> {
+        type Value = BTreeMap<String, V>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a map")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut entries = BTreeMap::new();
+            while let Some((key, value)) = map.next_entry::<String, V>()? {
+                if entries.insert(key.clone(), value).is_some() {
+                    return Err(A::Error::custom(format!("'{key}' stands twice")));
+                }
+            }
+            Ok(entries)
+        }
+    }
+    deserializer.deserialize_map(Entries(PhantomData))
 }
 
 fn engine_rates(engine: &str, file: &EngineFile) -> Result<EngineRates, BookFileError> {

@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use events::admission::{Break, Chain, Refusal};
+use events::admission::{Break, Chain};
 use events::batch::{Batch, BatchError};
 use events::entry::Entry;
-use events::event::Body;
+use events::event::{Body, EventRef};
 use events::head::{Head, SignedHead};
 use events::ids::{AuthorId, LedgerId, Seq};
 use events::kind::{KindTable, PayloadError};
@@ -28,24 +28,15 @@ pub struct Fault {
 /// What can be wrong with a stored ledger. Each cause has its own name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
-    /// The stored bytes are too short for an entry.
-    #[error("the entry is cut short")]
-    EntryCut,
     /// The entry stands under the key of another position.
     #[error("the entry of position {entry} is stored in its place")]
     Misplaced {
         /// The position the entry names.
         entry: Seq,
     },
-    /// The batch is malformed, or its events are not those its header was made for.
-    #[error("the batch is damaged: {0}")]
-    Batch(#[from] BatchError),
-    /// Entry, link or position do not follow from what came before.
+    /// Entry or batch are damaged, or do not follow from what came before.
     #[error("{0}")]
-    Chain(#[from] Break),
-    /// The batch belongs to another ledger, or breaks its author's chain.
-    #[error("{0}")]
-    Author(Refusal),
+    Break(#[from] Break),
     /// The author's key or signature is not good.
     #[error("author {author}: {error}")]
     Signature {
@@ -61,6 +52,12 @@ pub enum Wrong {
         index: u32,
         /// What is wrong.
         error: PayloadError,
+    },
+    /// Stored batches end before the position the log itself gives as its end.
+    #[error("the stored batches end here, the log says that it goes on to {end}")]
+    TailMissing {
+        /// The end the log gives.
+        end: Seq,
     },
     /// The log ends before the position the head vouches for.
     #[error("rolled back: the log ends here, the head vouches for everything before {promised}")]
@@ -94,11 +91,11 @@ impl Wrong {
     /// True when the ledger was written by a ferry that knows more than this one.
     #[must_use]
     pub const fn needs_newer_ferry(&self) -> bool {
-        matches!(
-            self,
-            Self::Payload { error: PayloadError::NeedsNewerFerry { .. }, .. }
-                | Self::Batch(BatchError::NeedsNewerFerry { .. })
-        )
+        match self {
+            Self::Payload { error, .. } => error.needs_newer_ferry(),
+            Self::Break(Break::Damaged(BatchError::NeedsNewerFerry { .. })) => true,
+            _ => false,
+        }
     }
 }
 
@@ -140,7 +137,8 @@ pub struct Checks<'a> {
     pub kinds: &'a KindTable,
     /// Whether to check signatures.
     pub signatures: Signatures,
-    /// A head kept outside the log; without one, a missing tail goes unnoticed.
+    /// A head kept outside the log. Without one, a log that lost its tail and does not know goes
+    /// unnoticed, and so does a change of the last entry's time of receipt.
     pub head: Option<&'a SignedHead>,
 }
 
@@ -153,16 +151,16 @@ pub fn fold<L: Log>(
     checks: Checks<'_>,
     observe: &mut dyn FnMut(&Context, &Body<'_>, Effect),
 ) -> Result<Folded, FoldError<L::Error>> {
-    let ledger = log.head().ledger;
+    let says = log.head();
     let mut driver = Driver {
         checks,
-        chain: Chain::genesis(ledger),
+        chain: Chain::genesis(says.ledger),
         verifier: Verifier::new(),
         world: World::genesis(),
         batches: 0,
-        promised: Promised::new(checks.head, ledger)?,
+        promised: Promised::new(checks.head, says.ledger)?,
     };
-    driver.promised.pass(&driver.chain.head())?;
+    driver.pass().map_err(|what| Fault { at: 0, what })?;
     let mut fault = None;
     log.read(0, &mut |key, stored| match driver.take(key, stored, observe) {
         Ok(()) => ControlFlow::Continue(()),
@@ -174,7 +172,7 @@ pub fn fold<L: Log>(
     .map_err(FoldError::Store)?;
     match fault {
         Some(fault) => Err(fault.into()),
-        None => Ok(driver.finish()?),
+        None => Ok(driver.finish(&says)?),
     }
 }
 
@@ -206,13 +204,10 @@ impl Driver<'_> {
         stored: &[u8],
         observe: &mut dyn FnMut(&Context, &Body<'_>, Effect),
     ) -> Result<(), Wrong> {
-        let (entry, link, bytes) = Entry::split(stored).ok_or(Wrong::EntryCut)?;
+        let (entry, batch) = self.chain.follow(stored)?;
         if entry.first != key {
             return Err(Wrong::Misplaced { entry: entry.first });
         }
-        let batch = Batch::parse(bytes)?;
-        self.chain.check(&batch.header).map_err(Wrong::Author)?;
-        self.chain.follow(&entry, link, &batch)?;
         if self.checks.signatures == Signatures::Check {
             let author = batch.header.author;
             self.verifier
@@ -221,7 +216,21 @@ impl Driver<'_> {
         }
         self.tell(&entry, &batch, observe)?;
         self.batches += 1;
-        self.promised.pass(&self.chain.head()).map_err(|fault| fault.what)
+        self.pass()
+    }
+
+    /// Compares with the head kept outside, where it vouches for this position.
+    fn pass(&mut self) -> Result<(), Wrong> {
+        self.promised.pass(&self.chain.head(), &self.world)
+    }
+
+    /// Where signatures are checked again, so is that a payload is the one encoding of what it says.
+    fn body<'e>(&self, event: &EventRef<'e>) -> Result<Body<'e>, PayloadError> {
+        let (kinds, payload) = (self.checks.kinds, event.payload);
+        match self.checks.signatures {
+            Signatures::Check => kinds.decode_canonical(event.kind, event.version, payload),
+            Signatures::Trust => kinds.decode(event.kind, event.version, payload),
+        }
     }
 
     fn tell(
@@ -231,8 +240,7 @@ impl Driver<'_> {
         observe: &mut dyn FnMut(&Context, &Body<'_>, Effect),
     ) -> Result<(), Wrong> {
         for (index, event) in (0..).zip(batch.events()) {
-            let body =
-                event.decode(self.checks.kinds).map_err(|error| Wrong::Payload { index, error })?;
+            let body = self.body(&event).map_err(|error| Wrong::Payload { index, error })?;
             let context = Context {
                 seq: entry.first + u64::from(index),
                 author: batch.header.author,
@@ -250,9 +258,15 @@ impl Driver<'_> {
         Ok(())
     }
 
-    fn finish(self) -> Result<Folded, Fault> {
+    fn finish(self, says: &Head) -> Result<Folded, Fault> {
         let end = self.chain.head();
-        self.promised.finish(&end, &self.world, &mut Verifier::new())?;
+        let fault = |what| Err(Fault { at: end.next, what });
+        if let Some(promised) = self.promised.still_to_come() {
+            return fault(Wrong::RolledBack { promised });
+        }
+        if end != *says {
+            return fault(Wrong::TailMissing { end: says.next });
+        }
         Ok(Folded { world: self.world, batches: self.batches, head: end })
     }
 }
@@ -260,45 +274,41 @@ impl Driver<'_> {
 /// The head kept outside, compared as the fold passes its position.
 struct Promised<'a> {
     signed: Option<&'a SignedHead>,
-    reached: bool,
 }
 
 impl<'a> Promised<'a> {
     fn new(signed: Option<&'a SignedHead>, ledger: LedgerId) -> Result<Self, Fault> {
-        match signed {
-            Some(signed) if signed.head.ledger != ledger => {
-                let found = signed.head.ledger;
-                Err(Fault { at: 0, what: Wrong::ForeignHead { expected: ledger, found } })
+        if let Some(signed) = signed {
+            let fault = |what| Err(Fault { at: signed.head.next, what });
+            if let Err(error) = signed.check(&mut Verifier::new()) {
+                return fault(Wrong::HeadSignature(error));
             }
-            _ => Ok(Self { signed, reached: signed.is_none() }),
+            if signed.head.ledger != ledger {
+                let found = signed.head.ledger;
+                return fault(Wrong::ForeignHead { expected: ledger, found });
+            }
         }
+        Ok(Self { signed })
     }
 
-    fn pass(&mut self, here: &Head) -> Result<(), Fault> {
-        let Some(promised) = self.signed.map(|signed| signed.head) else { return Ok(()) };
-        if here.next == promised.next && here.link == promised.link {
-            self.reached = true;
-        }
-        if here.next >= promised.next && !self.reached {
-            return Err(Fault { at: here.next, what: Wrong::Forked });
-        }
-        Ok(())
-    }
-
-    fn finish(self, end: &Head, world: &World, verifier: &mut Verifier) -> Result<(), Fault> {
-        let Some(signed) = self.signed else { return Ok(()) };
-        let fault = |what| Err(Fault { at: end.next, what });
-        if let Err(error) = signed.check(verifier) {
-            return fault(Wrong::HeadSignature(error));
-        }
-        if !self.reached {
-            return fault(Wrong::RolledBack { promised: signed.head.next });
+    fn pass(&mut self, here: &Head, world: &World) -> Result<(), Wrong> {
+        let Some(signed) = self.signed.filter(|signed| here.next >= signed.head.next) else {
+            return Ok(());
+        };
+        if *here != signed.head {
+            return Err(Wrong::Forked);
         }
         // A ledger without events has no keyring yet: its head says no more than its id.
         let vouched = world.keyring.stream_of(&signed.node) == Some(Stream::Node);
-        if end.next > 0 && !vouched {
-            return fault(Wrong::HeadUnvouched { node: signed.node });
+        if here.next > 0 && !vouched {
+            return Err(Wrong::HeadUnvouched { node: signed.node });
         }
+        self.signed = None;
         Ok(())
+    }
+
+    /// The position vouched for, if the fold has not come there.
+    fn still_to_come(&self) -> Option<Seq> {
+        self.signed.map(|signed| signed.head.next)
     }
 }

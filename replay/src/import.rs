@@ -7,14 +7,15 @@ use events::batch::Batch;
 use events::entry::Entry;
 use events::event::{Body, EventRef};
 use events::hash::{Domain, LedgerSecret};
-use events::ids::{Millis, Subject};
+use events::ids::{AuthorId, Millis, Seq, Subject};
 use events::kind::KindTable;
-use events::log::Log;
+use events::log::{AppendError, Log};
 use events::payload::{
-    Amend, AmendReason, DispatchResult, Ending, Finish, Name, Parts, RawPairs, SourceKey, Turn,
-    TurnClosed,
+    Amend, AmendReason, DispatchResult, Ending, Finish, Name, Parts, RawPairs, SourceKey, Stream,
+    Turn, TurnClosed,
 };
 use events::usage::{RawUsage, Usage};
+use projections::keyring::Keyring;
 
 use crate::writer::{WriteError, Writer};
 
@@ -109,119 +110,200 @@ pub enum Recorded {
     Amended,
 }
 
+/// Why a row was not recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError<E: std::error::Error + 'static> {
+    /// It could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError<E>),
+    /// What the ledger holds of the turn cannot be read.
+    #[error("position {seq} of the ledger is damaged: run ferry ledger verify")]
+    Damaged {
+        /// The position.
+        seq: Seq,
+    },
+}
+
 /// What a ledger knows of a turn's first attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 struct Known {
     at: Millis,
+    stated: Option<Stated>,
+}
+
+/// The figure that counts so far.
+#[derive(Clone, Copy, Debug)]
+struct Stated {
     usage: Usage,
-    /// `at` of the event that states the usage.
-    stated_at: Millis,
+    /// `at` of the event that states it.
+    at: Millis,
 }
 
 /// Writes a source's turns to a log, each once.
 pub struct Importer<'w, 'l, L: Log> {
     writer: &'w mut Writer<'l, L>,
     secret: &'w LedgerSecret,
+    keyring: &'w Keyring,
     kinds: KindTable,
+    /// Turns of the batch that is not written yet.
     pending: BTreeMap<Subject, Known>,
+    pending_since: u64,
 }
 
 impl<'w, 'l, L: Log> Importer<'w, 'l, L> {
-    /// An importer that writes through `writer`.
-    pub fn new(writer: &'w mut Writer<'l, L>, secret: &'w LedgerSecret) -> Self {
-        Self { writer, secret, kinds: KindTable::current(), pending: BTreeMap::new() }
+    /// An importer that writes through `writer` and believes what the keyring's proxies wrote.
+    pub fn new(
+        writer: &'w mut Writer<'l, L>,
+        secret: &'w LedgerSecret,
+        keyring: &'w Keyring,
+    ) -> Self {
+        let pending_since = writer.batches();
+        let kinds = KindTable::current();
+        Self { writer, secret, keyring, kinds, pending: BTreeMap::new(), pending_since }
     }
 
-    /// Records one row. A turn the ledger holds keeps its first time stamp and takes the last usage.
+    /// Records one row. A turn the ledger holds keeps its first time stamp; of its figures the most
+    /// complete counts, whatever order they come in, so that importing again changes nothing.
     ///
     /// # Errors
-    /// [`WriteError`].
-    pub fn record(&mut self, row: &ImportedTurn<'_>) -> Result<Recorded, WriteError<L::Error>> {
+    /// [`ImportError`].
+    pub fn record(&mut self, row: &ImportedTurn<'_>) -> Result<Recorded, ImportError<L::Error>> {
         let turn = row.subject(self.secret);
         let known = match self.pending.get(&turn) {
             Some(known) => Some(*known),
             None => self.known(&turn)?,
         };
-        let recorded = match known {
+        let Some(known) = known else {
+            self.writer.push(row.at, turn, &row.turn(self.secret))?;
+            self.answer(turn, row, row.at)?;
+            return Ok(Recorded::New);
+        };
+        match known.stated {
+            // An import that was cut short left the turn without its result.
             None => {
-                self.writer.push(row.at, turn, &row.turn(self.secret))?;
-                self.writer.push(row.answered_at, turn, &row.result())?;
-                if let Some(ending) = row.ending {
-                    let closed = TurnClosed { ending, attempts: 1, bytes_sent: None };
-                    self.writer.push(row.answered_at, turn, &closed)?;
-                }
-                self.remember(turn, row.at, row.usage, row.answered_at);
-                Recorded::New
+                self.answer(turn, row, known.at)?;
+                Ok(Recorded::Amended)
             }
-            Some(known) if known.usage == row.usage => Recorded::Repeated,
-            Some(known) => {
+            Some(stated) if completeness(&row.usage) <= completeness(&stated.usage) => {
+                Ok(Recorded::Repeated)
+            }
+            Some(stated) => {
                 // Of amends the highest (`at`, event id) counts: this one has to come later.
-                let at = row.answered_at.max(known.stated_at + 1);
+                let at = row.answered_at.max(stated.at.saturating_add(1));
                 let amend = Amend {
                     attempt: 0,
                     engine: row.model,
                     turn_at: known.at,
-                    replaces: known.usage,
+                    replaces: stated.usage,
                     usage: row.usage,
                     reason: AmendReason::SourceGrew,
                 };
                 self.writer.push(at, turn, &amend)?;
                 self.remember(turn, known.at, row.usage, at);
-                Recorded::Amended
+                Ok(Recorded::Amended)
             }
-        };
-        Ok(recorded)
-    }
-
-    /// What is not in the log yet has to be remembered here.
-    fn remember(&mut self, turn: Subject, at: Millis, usage: Usage, stated_at: Millis) {
-        if self.writer.is_flushed() {
-            self.pending.clear();
-        } else {
-            self.pending.insert(turn, Known { at, usage, stated_at });
         }
     }
 
     /// Writes what is pending.
     ///
     /// # Errors
-    /// [`WriteError`].
-    pub fn finish(self) -> Result<(), WriteError<L::Error>> {
-        self.writer.flush()
+    /// [`ImportError`].
+    pub fn finish(self) -> Result<(), ImportError<L::Error>> {
+        Ok(self.writer.flush()?)
     }
 
-    fn known(&self, turn: &Subject) -> Result<Option<Known>, WriteError<L::Error>> {
+    /// A turn's result, and its end where it was not answered.
+    fn answer(
+        &mut self,
+        turn: Subject,
+        row: &ImportedTurn<'_>,
+        turn_at: Millis,
+    ) -> Result<(), ImportError<L::Error>> {
+        let result = DispatchResult { turn_at, ..row.result() };
+        self.writer.push(row.answered_at, turn, &result)?;
+        if let Some(ending) = row.ending {
+            let closed = TurnClosed { ending, attempts: 1, bytes_sent: None };
+            self.writer.push(row.answered_at, turn, &closed)?;
+        }
+        self.remember(turn, turn_at, row.usage, row.answered_at);
+        Ok(())
+    }
+
+    /// What the log does not hold yet has to be remembered here.
+    fn remember(&mut self, turn: Subject, turn_at: Millis, usage: Usage, at: Millis) {
+        if self.writer.batches() != self.pending_since {
+            self.pending.clear();
+            self.pending_since = self.writer.batches();
+        }
+        self.pending.insert(turn, Known { at: turn_at, stated: Some(Stated { usage, at }) });
+    }
+
+    fn known(&self, turn: &Subject) -> Result<Option<Known>, ImportError<L::Error>> {
         let log = self.writer.log();
-        let store = |error| WriteError::Append(events::log::AppendError::Store(error));
-        let mut arrived = None;
-        let mut stated: Option<(Millis, Usage)> = None;
+        let store = |error| ImportError::Write(WriteError::Append(AppendError::Store(error)));
+        let mut known: Option<Known> = None;
         for seq in log.positions_about(turn).map_err(store)? {
+            let mut learnt = Err(ImportError::Damaged { seq });
             log.read(seq, &mut |first, stored| {
-                let event = event_at(stored, seq - first);
-                match event.map(|event| (event.at, event.decode(&self.kinds))) {
-                    Some((at, Ok(Body::Turn(_)))) => arrived = arrived.or(Some(at)),
-                    Some((at, Ok(Body::Result(result)))) if result.attempt == 0 => {
-                        stated = stated.or(Some((at, result.usage)));
-                    }
-                    Some((at, Ok(Body::Amend(amend))))
-                        if amend.attempt == 0 && stated.is_none_or(|(newest, _)| at >= newest) =>
-                    {
-                        stated = Some((at, amend.usage));
-                    }
-                    _ => {}
+                if let Some(event) = event_at(stored, seq.checked_sub(first)) {
+                    learnt = self.learn(&event, &mut known).ok_or(ImportError::Damaged { seq });
                 }
                 ControlFlow::Break(())
             })
             .map_err(store)?;
+            learnt?;
         }
-        Ok(arrived.map(|at| {
-            let (stated_at, usage) = stated.unwrap_or((at, Usage::default()));
-            Known { at, usage, stated_at }
-        }))
+        Ok(known)
+    }
+
+    /// Takes in what one stored event says of a turn; `None` when it does not decode.
+    fn learn(&self, event: &Stored<'_>, known: &mut Option<Known>) -> Option<()> {
+        let body = event.event.decode(&self.kinds).ok()?;
+        if !self.keyring.has_written(&event.author, Stream::Proxy) {
+            return Some(());
+        }
+        let at = event.event.at;
+        let (usage, is_amend) = match body {
+            Body::Turn(_) => {
+                known.get_or_insert(Known { at, stated: None });
+                return Some(());
+            }
+            Body::Result(result) if result.attempt == 0 => (result.usage, false),
+            Body::Amend(amend) if amend.attempt == 0 => (amend.usage, true),
+            _ => return Some(()),
+        };
+        if let Some(known) = known
+            && known.stated.is_none_or(|stated| is_amend && at >= stated.at)
+        {
+            known.stated = Some(Stated { usage, at });
+        }
+        Some(())
     }
 }
 
-fn event_at(stored: &[u8], index: u64) -> Option<EventRef<'_>> {
+/// How much a figure says, so that the most complete of several can be told: copies of a message
+/// grow, the last holds most.
+fn completeness(usage: &Usage) -> [Option<u32>; 7] {
+    [
+        usage.output,
+        usage.prompt,
+        usage.cache_read,
+        usage.cache_write_1h,
+        usage.cache_write_5m,
+        usage.reasoning,
+        usage.images,
+    ]
+}
+
+struct Stored<'a> {
+    author: AuthorId,
+    event: EventRef<'a>,
+}
+
+fn event_at(stored: &[u8], index: Option<u64>) -> Option<Stored<'_>> {
     let (_, _, bytes) = Entry::split(stored)?;
-    Batch::parse(bytes).ok()?.events().nth(usize::try_from(index).ok()?)
+    let batch = Batch::parse(bytes).ok()?;
+    let event = batch.events().nth(usize::try_from(index?).ok()?)?;
+    Some(Stored { author: batch.header.author, event })
 }

@@ -5,8 +5,10 @@
 #![deny(clippy::float_arithmetic)]
 
 pub mod book_file;
+pub mod dates;
 pub mod fold;
 pub mod import;
+pub mod naive;
 pub mod report;
 pub mod reprice;
 pub mod sample;

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use events::cost::Cost;
-use events::ids::Millis;
-use events::money::Pico;
-use events::payload::{Parts, Rates};
+use events::payload::Parts;
 use projections::book::{Book, EnginePrice};
 use projections::cache::{CacheRules, LaneCache};
-use projections::cost::{Quantities, Tariffs};
+use projections::cost::{Basis, PartKind, Quantities, Tariff, Tariffs};
 use projections::days::day_of;
 use projections::gather::{Call, Window};
+use projections::names::Step;
 
-use crate::strategy::{CacheOptions, Choice, Per, Strategy, Ttl, WriteKind};
+use crate::dates::date;
+use crate::naive::{Naive, NaiveSums};
+use crate::strategy::{CacheOptions, Choice, Per, Share, Strategy, Ttl, WriteKind};
 
 /// The time to live where nobody says otherwise: Anthropic's shorter one.
 pub const DEFAULT_TTL_SECONDS: u32 = 300;
@@ -64,6 +65,8 @@ pub struct Totals {
     pub misfits: u64,
     /// Turns whose price is not known, in whole or in part.
     pub unknown_price: u64,
+    /// Turns priced with a rate that another stands in for, and which cost at least this.
+    pub at_least: u64,
     /// Turns whose usage is not known, in whole or in part.
     pub unknown_usage: u64,
     /// Turns whose cached tokens are the shorter of two prompts, the shared prefix being unknown.
@@ -82,28 +85,29 @@ impl Totals {
         self.switches += turn.switches;
         self.misfits += turn.misfits;
         self.unknown_price += turn.unknown_price;
+        self.at_least += turn.at_least;
         self.unknown_usage += turn.unknown_usage;
         self.assumed_prefix += turn.assumed_prefix;
         self.as_reported += turn.as_reported;
     }
 }
 
-/// How a single model's naive figure becomes its fair one. The four add up to the fair cost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Naive {
-    /// Every turn at base rates with the recorded row's cached tokens.
-    pub cost: Cost,
-    /// What the model's own cache would have held otherwise.
-    pub own_cache: Pico,
-    /// What writing to the cache costs beyond the input rate.
-    pub cache_writes: Pico,
-    /// What long prompts and times of day cost beyond the base rates.
-    pub tiers: Pico,
+/// An engine a strategy priced turns with, and how it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineUse {
+    /// The name it was looked for by: a strategy's, or a recorded model's.
+    pub name: String,
+    /// How the name led to an engine; `None` when it led to none.
+    pub found: Option<(Step, String)>,
+    /// Rates of the engine that others stand in for.
+    pub stand_ins: Vec<(PartKind, Basis)>,
 }
 
 /// What a strategy came to.
 #[derive(Clone, Debug)]
 pub struct Priced {
+    /// The engines it chose from.
+    pub engines: Vec<EngineUse>,
     /// Sums over all turns.
     pub totals: Totals,
     /// Cost per UTC day.
@@ -123,7 +127,7 @@ enum Chooser {
     Recorded(Vec<Option<Tariffs>>),
     Mix {
         per: Per,
-        share: crate::strategy::Share,
+        share: Share,
         strong: Tariffs,
         weak: Tariffs,
     },
@@ -134,21 +138,33 @@ enum Chooser {
 }
 
 impl Chooser {
-    fn new(choice: &Choice, book: &Book, window: &Window) -> Result<Self, RepriceError> {
-        let named = |name: &str| named(book, name).cloned().map(Tariffs::new);
-        let recorded = |resolve: &dyn Fn(&str) -> Option<EnginePrice>| {
-            let engines = window.models.iter().map(|model| resolve(model).map(Tariffs::new));
-            Self::Recorded(engines.collect())
+    fn new(
+        choice: &Choice,
+        book: &Book,
+        window: &Window,
+        uses: &mut Vec<EngineUse>,
+    ) -> Result<Self, RepriceError> {
+        let mut named = |name: &str| {
+            let found = named(book, name)?;
+            uses.push(EngineUse::of(name, Some(found)));
+            Ok(Tariffs::new(found.1.clone()))
         };
         Ok(match choice {
             Choice::All(model) => Self::One(named(model)?),
-            Choice::Recorded => recorded(&|model| Some(book.recorded(model)?.1.clone())),
-            Choice::RecordedFamily => recorded(&|model| Some(book.family(model)?.1.clone())),
             Choice::Mix { per, share, strong, weak } => {
                 Self::Mix { per: *per, share: *share, strong: named(strong)?, weak: named(weak)? }
             }
             Choice::ToolResult { then, otherwise } => {
                 Self::ToolResult { then: named(then)?, otherwise: named(otherwise)? }
+            }
+            Choice::Recorded | Choice::RecordedFamily => {
+                let by_family = *choice == Choice::RecordedFamily;
+                let engines = window.models.iter().map(|model| {
+                    let found = if by_family { book.family(model) } else { book.recorded(model) };
+                    uses.push(EngineUse::of(model, found));
+                    found.map(|(_, engine)| Tariffs::new(engine.clone()))
+                });
+                Self::Recorded(engines.collect())
             }
         })
     }
@@ -168,8 +184,19 @@ impl Chooser {
     }
 }
 
-fn named<'b>(book: &'b Book, name: &str) -> Result<&'b EnginePrice, RepriceError> {
-    book.named(name).map(|(_, engine)| engine).ok_or_else(|| {
+impl EngineUse {
+    fn of(name: &str, found: Option<(Step, &EnginePrice)>) -> Self {
+        let tariff = found.map(|(_, engine)| Tariff::of(engine, 0, None));
+        Self {
+            name: name.to_owned(),
+            found: found.map(|(step, engine)| (step, engine.engine.clone())),
+            stand_ins: tariff.iter().flat_map(Tariff::stand_ins).collect(),
+        }
+    }
+}
+
+fn named<'b>(book: &'b Book, name: &str) -> Result<(Step, &'b EnginePrice), RepriceError> {
+    book.named(name).ok_or_else(|| {
         let aliases = book.names().into_iter().flat_map(|names| &names.aliases);
         let known =
             aliases.map(|(alias, _)| alias).chain(book.engines().map(|price| &price.engine));
@@ -207,7 +234,8 @@ pub fn price(
     strategy: &Strategy,
     options: Options<'_>,
 ) -> Result<Priced, RepriceError> {
-    let chooser = Chooser::new(&strategy.choice, book, window)?;
+    let mut engines = Vec::new();
+    let chooser = Chooser::new(&strategy.choice, book, window, &mut engines)?;
     let stated = strategy.cache.or(options.cache);
     let naive = match (&chooser, options.recorded_hits) {
         (Chooser::One(engine), Some(_)) => Some(NaiveSums::new(engine.price())),
@@ -223,6 +251,7 @@ pub fn price(
         options,
         naive,
         priced: Priced {
+            engines,
             totals: Totals::default(),
             days: BTreeMap::new(),
             by: BTreeMap::new(),
@@ -288,48 +317,62 @@ impl Pricing<'_> {
 
     fn turn(&mut self, call: &Call, engine: Option<&Tariffs>, cache: &mut LaneCache) -> Totals {
         let (prompt, output) = (call.prompt.get(), call.output.get());
+        let served = u64::from(call.served);
         let mut turn = Totals {
-            turns: u64::from(call.served),
+            turns: served,
             prompt: prompt.map_or(0, u64::from),
             output: output.map_or(0, u64::from),
-            unknown_usage: u64::from(call.served && (prompt.is_none() || output.is_none())),
+            unknown_usage: served * u64::from(prompt.is_none() || output.is_none()),
             ..Totals::default()
         };
-        let reported = self.trusts_reports && call.cache_read.get().is_some();
-        let mut quantities = Quantities::reported(&call.usage());
-        if reported {
-            turn.as_reported = turn.turns;
-            turn.cache_read = quantities.cache_read.map_or(0, u64::from);
-        } else if let Some(prompt) = prompt {
-            let identity = identity(call, engine);
-            let hit = self
-                .rules
-                .cache
-                .map(|rules| cache.serve(rules, identity, call.at, prompt, call.prefix.get()));
-            turn.assumed_prefix = u64::from(call.served && hit.is_some_and(|h| h.assumed_prefix));
-            turn.cache_read = hit.map_or(0, |hit| u64::from(hit.tokens));
-            quantities = self.modelled(quantities, prompt, hit.map(|hit| hit.tokens));
-        }
+        let quantities = self.split(call, engine, cache, &mut turn);
         if call.served {
             self.priced.hits.push(u32::try_from(turn.cache_read).unwrap_or(u32::MAX));
         }
         let Some(engine) = engine else {
             turn.cost = Cost::UNKNOWN;
-            turn.unknown_price = turn.turns;
+            turn.unknown_price = served;
             return turn;
         };
         turn.cost = engine.cost(call.at, &quantities);
-        turn.unknown_price =
-            u64::from(call.served && turn.cost.incomplete && turn.unknown_usage == 0);
-        let misfit =
-            prompt.zip(output).is_some_and(|(prompt, output)| !engine.price().fits(prompt, output));
-        turn.misfits = u64::from(call.served && misfit);
+        if turn.cost.incomplete && turn.unknown_usage == 0 {
+            let bill = engine.at(call.at, quantities.prompt()).bill(&quantities);
+            let is_missing = bill.parts.iter().any(|part| part.amount.is_none());
+            turn.unknown_price = served * u64::from(is_missing);
+            turn.at_least = served - turn.unknown_price;
+        }
+        let misfit = prompt.zip(output).is_some_and(|(p, o)| !engine.price().fits(p, o));
+        turn.misfits = served * u64::from(misfit);
         if let Some(naive) = &mut self.naive {
             let index = self.priced.hits.len().saturating_sub(1);
             let recorded = self.options.recorded_hits.and_then(|hits| hits.get(index)).copied();
             naive.add(call.at, quantities, recorded.unwrap_or(0));
         }
         turn
+    }
+
+    /// How the prompt splits: as the provider reported it, or as the cache model has it. Either way the
+    /// model learns what is warm now.
+    fn split(
+        &self,
+        call: &Call,
+        engine: Option<&Tariffs>,
+        cache: &mut LaneCache,
+        turn: &mut Totals,
+    ) -> Quantities {
+        let reported = Quantities::reported(&call.usage());
+        let Some(prompt) = call.prompt.get() else { return reported };
+        let hit = self.rules.cache.map(|rules| {
+            cache.serve(rules, identity(call, engine), call.at, prompt, call.prefix.get())
+        });
+        if let Some(read) = call.cache_read.get().filter(|_| self.trusts_reports) {
+            turn.as_reported = turn.turns;
+            turn.cache_read = u64::from(read);
+            return reported;
+        }
+        turn.assumed_prefix = turn.turns * u64::from(hit.is_some_and(|hit| hit.assumed_prefix));
+        turn.cache_read = hit.map_or(0, |hit| u64::from(hit.tokens));
+        self.modelled(reported, prompt, hit.map(|hit| hit.tokens))
     }
 
     /// The prompt's split by the cache model: what is not read is written. `None` is no cache.
@@ -384,65 +427,5 @@ fn identity(call: &Call, engine: Option<&Tariffs>) -> u64 {
     match engine {
         Some(engine) => engine.price().seq << 1,
         None => u64::from(call.engine) << 1 | 1,
-    }
-}
-
-/// The UTC day of an instant, `YYYY-MM-DD`.
-#[must_use]
-pub fn date(at: Millis) -> String {
-    date_of_day(day_of(at))
-}
-
-/// A day counted from 1970-01-01 as `YYYY-MM-DD`.
-#[must_use]
-pub fn date_of_day(day: u32) -> String {
-    let epoch = jiff::civil::date(1970, 1, 1);
-    epoch.saturating_add(jiff::Span::new().days(i32::try_from(day).unwrap_or(i32::MAX))).to_string()
-}
-
-/// Sums of a single model's turns under ever more of the truth.
-struct NaiveSums {
-    /// Base rates without write rates.
-    plain: Tariffs,
-    /// Base rates.
-    base: Tariffs,
-    recorded_hits: Cost,
-    own_hits: Cost,
-    with_writes: Cost,
-}
-
-impl NaiveSums {
-    fn new(engine: &EnginePrice) -> Self {
-        let base = EnginePrice { tiers: Vec::new(), windows: Vec::new(), ..engine.clone() };
-        let rates = Rates { cache_write_5m: None, cache_write_1h: None, ..base.rates };
-        Self {
-            plain: Tariffs::new(EnginePrice { rates, ..base.clone() }),
-            base: Tariffs::new(base),
-            recorded_hits: Cost::ZERO,
-            own_hits: Cost::ZERO,
-            with_writes: Cost::ZERO,
-        }
-    }
-
-    fn add(&mut self, at: Millis, own: Quantities, recorded_hit: u32) {
-        let recorded = own.prompt().map_or(own, |prompt| Quantities {
-            uncached: Some(prompt - recorded_hit.min(prompt)),
-            cache_read: Some(recorded_hit.min(prompt)),
-            cache_write_5m: Some(0),
-            cache_write_1h: Some(0),
-            ..own
-        });
-        self.recorded_hits += self.plain.cost(at, &recorded);
-        self.own_hits += self.plain.cost(at, &own);
-        self.with_writes += self.base.cost(at, &own);
-    }
-
-    fn against(&self, fair: Cost) -> Naive {
-        Naive {
-            cost: self.recorded_hits,
-            own_cache: self.own_hits.known - self.recorded_hits.known,
-            cache_writes: self.with_writes.known - self.own_hits.known,
-            tiers: fair.known - self.with_writes.known,
-        }
     }
 }

@@ -65,13 +65,14 @@ pub struct CacheOptions {
 }
 
 impl CacheOptions {
-    /// These options, with others where they say nothing.
+    /// These options, with others where they say nothing. Rules for a cache say that there is one.
     #[must_use]
     pub fn or(self, others: Self) -> Self {
+        let speaks_of_a_cache = self.ttl.is_some() || self.write.is_some();
         Self {
             ttl: self.ttl.or(others.ttl),
             write: self.write.or(others.write),
-            off: self.off || others.off,
+            off: self.off || (others.off && !speaks_of_a_cache),
         }
     }
 }
@@ -139,6 +140,19 @@ pub enum Choice {
     },
 }
 
+impl Choice {
+    /// The models it names.
+    #[must_use]
+    pub fn models(&self) -> Vec<&str> {
+        match self {
+            Self::All(model) => vec![model],
+            Self::Recorded | Self::RecordedFamily => Vec::new(),
+            Self::Mix { strong, weak, .. } => vec![strong, weak],
+            Self::ToolResult { then, otherwise } => vec![then, otherwise],
+        }
+    }
+}
+
 /// A choice and its cache rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Strategy {
@@ -164,12 +178,6 @@ impl Strategy {
 
     fn without_options(choice: Choice, text: &str) -> Self {
         Self { choice, cache: CacheOptions::default(), text: text.to_owned() }
-    }
-
-    /// True when one model takes all turns.
-    #[must_use]
-    pub const fn is_single_model(&self) -> bool {
-        matches!(self.choice, Choice::All(_))
     }
 }
 

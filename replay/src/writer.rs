@@ -1,7 +1,7 @@
 //! Writes a ledger of one's own: keys, its first events, and batches of a bounded size.
 
 use events::admission::{Refusal, admit};
-use events::batch::Author;
+use events::batch::{Author, SignedBatch};
 use events::event::{EventError, Events, Payload};
 use events::ids::{AuthorId, LedgerId, Millis, Subject};
 use events::kind::KindTable;
@@ -46,7 +46,10 @@ pub struct Writer<'l, L: Log> {
     kinds: KindTable,
     verifier: Verifier,
     pending: Events,
+    /// A sealed batch the log has not taken: the same bytes are tried again, never others.
+    unsent: Option<SignedBatch>,
     last_at: Millis,
+    batches: u64,
 }
 
 impl<'l, L: Log> Writer<'l, L> {
@@ -61,7 +64,9 @@ impl<'l, L: Log> Writer<'l, L> {
             kinds: KindTable::current(),
             verifier: Verifier::new(),
             pending: Events::new(),
+            unsent: None,
             last_at: 0,
+            batches: 0,
         }
     }
 
@@ -70,9 +75,14 @@ impl<'l, L: Log> Writer<'l, L> {
         self.log
     }
 
-    /// True when the log holds everything that was pushed.
-    pub const fn is_flushed(&self) -> bool {
-        self.pending.is_empty()
+    /// Batches written so far.
+    pub const fn batches(&self) -> u64 {
+        self.batches
+    }
+
+    /// The author whose batches it writes.
+    pub fn author(&self) -> AuthorId {
+        self.author.id()
     }
 
     /// Adds an event; a full batch is written.
@@ -101,11 +111,16 @@ impl<'l, L: Log> Writer<'l, L> {
     /// # Errors
     /// [`WriteError`].
     pub fn flush(&mut self) -> Result<(), WriteError<L::Error>> {
-        if let Some(batch) = self.author.seal(std::mem::take(&mut self.pending)) {
+        loop {
+            if self.unsent.is_none() {
+                self.unsent = self.author.seal(std::mem::take(&mut self.pending));
+            }
+            let Some(batch) = self.unsent.clone() else { return Ok(()) };
             let batch = admit(batch, &self.ledger, &self.kinds, &mut self.verifier)?;
             self.log.append(&[batch], self.last_at)?;
+            self.unsent = None;
+            self.batches += 1;
         }
-        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use events::head::SignedHead;
+use events::ids::Millis;
 use events::kind::KindTable;
 use events::log::Log;
 use events::memory::MemoryLog;
@@ -21,6 +22,9 @@ use replay::strategy::{CacheOptions, Strategy, Ttl, WriteKind};
 
 use crate::failure::{Failure, Kind};
 use crate::{progress, render};
+
+/// The sample's week: first instant, and instant after the last.
+const WINDOW: (Millis, Millis) = (sample::WEEK_START, sample::WEEK_START + sample::WEEK);
 
 /// Reprice recorded turns: what they cost, and would have cost under other strategies
 #[derive(Debug, Args)]
@@ -121,8 +125,8 @@ impl Replay {
             reference: reference(book),
             cache: CacheOptions { ttl: self.ttl, write: self.write, off: self.no_cache },
             by: self.by.map(By::from),
-            from: sample::WEEK_START,
-            until: sample::WEEK_START + sample::WEEK,
+            from: WINDOW.0,
+            until: WINDOW.1,
         };
         let bar = progress::bar("pricing strategies", request.strategies.len() as u64);
         let head = &folded.head;
@@ -190,5 +194,5 @@ fn read<L: Log>(log: &L, head: &SignedHead) -> Result<(Folded, Window), Failure>
         }
     });
     bar.finish_and_clear();
-    Ok((folded?, gather.finish(0, u64::MAX)))
+    Ok((folded?, gather.finish(WINDOW.0, WINDOW.1)))
 }

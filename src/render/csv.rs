@@ -2,7 +2,7 @@
 
 use replay::report::{Report, Row, Sums};
 
-const COLUMNS: [&str; 20] = [
+const COLUMNS: [&str; 22] = [
     "label",
     "strategy",
     "key",
@@ -22,7 +22,9 @@ const COLUMNS: [&str; 20] = [
     "misfits",
     "unknown_price",
     "unknown_usage",
+    "at_least",
     "assumed_prefix",
+    "as_reported",
 ];
 
 /// The rows of a report. Unknown figures are empty.
@@ -64,6 +66,8 @@ fn record(row: &Row, key: &str, sums: &Sums, whole: bool) -> [String; COLUMNS.le
         sums.misfits.to_string(),
         sums.unknown_price.to_string(),
         sums.unknown_usage.to_string(),
+        sums.at_least.to_string(),
         sums.assumed_prefix.to_string(),
+        sums.as_reported.to_string(),
     ]
 }

@@ -1,5 +1,6 @@
 //! The report as an aligned table.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -89,7 +90,8 @@ type Extra = (&'static str, fn(&Sums) -> u64);
 
 /// Columns that are shown only where a row needs them.
 fn extras(report: &Report) -> Vec<Extra> {
-    let all: [Extra; 4] = [
+    let all: [Extra; 5] = [
+        ("at least", |sums| sums.at_least),
         ("no price", |sums| sums.unknown_price),
         ("no usage", |sums| sums.unknown_usage),
         ("weaker rule", |sums| sums.assumed_prefix),
@@ -175,7 +177,7 @@ fn notes(out: &mut impl Write, report: &Report) -> io::Result<()> {
     }
     let any = |figure: fn(&Sums) -> u64| report.rows.iter().any(|row| figure(&row.sums) > 0);
     let has_naive = report.rows.iter().any(|row| row.naive.is_some());
-    let notes: [(bool, &str, &[&str]); 5] = [
+    let notes: [(bool, &str, &[&str]); 6] = [
         (
             any(|sums| sums.misfits),
             "Do not fit",
@@ -190,6 +192,13 @@ fn notes(out: &mut impl Write, report: &Report) -> io::Result<()> {
             &[
                 "The same tokens at the model's base rates, with the recorded row's cached tokens.",
                 "The row itself adds its own cache, its cache-write rates and its long-prompt tiers; --json has each part.",
+            ],
+        ),
+        (
+            any(|sums| sums.at_least),
+            "At least",
+            &[
+                "Turns whose 1-hour cache writes have no rate of their own: the 5-minute rate stands in for it.",
             ],
         ),
         (
@@ -214,7 +223,26 @@ fn notes(out: &mut impl Write, report: &Report) -> io::Result<()> {
             writeln!(out, "  {line}")?;
         }
     }
+    let stand_ins = stand_ins(report);
+    if !stand_ins.is_empty() {
+        writeln!(out, "{BOLD}Stand-in rates{BOLD:#}")?;
+    }
+    for (stand_in, engines) in stand_ins {
+        writeln!(out, "  {stand_in}   {}", engines.into_iter().collect::<Vec<_>>().join(", "))?;
+    }
     Ok(())
+}
+
+/// Cache rates that the input rate stands in for, with the engines concerned.
+fn stand_ins(report: &Report) -> BTreeMap<&str, BTreeSet<&str>> {
+    let mut found: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for engine in report.rows.iter().flat_map(|row| &row.engines) {
+        let cached = engine.stand_ins.iter().filter(|stand_in| stand_in.ends_with(": input rate"));
+        for stand_in in cached {
+            found.entry(stand_in).or_default().extend(engine.engine.as_deref());
+        }
+    }
+    found
 }
 
 fn dollars(cost: Cost, digits: u8) -> String {

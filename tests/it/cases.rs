@@ -250,8 +250,9 @@ fn imported<'a>(
 fn import(log: &mut MemoryLog, rows: &[(&str, Millis, Usage)]) -> Vec<Recorded> {
     let secret = LedgerSecret::new([9; 32]);
     let raw = RawUsage::default();
+    let keyring = folded(log, &head_of(log)).unwrap().0.world.keyring;
     let mut writer = Writer::new(log, key(2));
-    let mut importer = Importer::new(&mut writer, &secret);
+    let mut importer = Importer::new(&mut writer, &secret, &keyring);
     let recorded = rows
         .iter()
         .map(|(row, at, usage)| importer.record(&imported(row, *at, *usage, &raw)).unwrap())
@@ -290,19 +291,18 @@ fn case_16_one_answer_logged_per_block_counts_once() {
 #[test]
 fn case_17_the_last_usage_counts_on_the_first_day() {
     const MAY_1: Millis = 1_777_679_998_000;
-    let rows = [("m2", MAY_1, usage(50, 1)), ("m2", MAY_1 + 5_000, usage(50, 420))];
-    let in_one = {
+    let placeholder = ("m2", MAY_1, usage(50, 1));
+    let last = ("m2", MAY_1 + 5_000, usage(50, 420));
+    for parts in [
+        vec![vec![placeholder, last]],
+        vec![vec![placeholder], vec![last]],
+        vec![vec![placeholder, last], vec![placeholder, last], vec![placeholder]],
+    ] {
         let mut log = opened();
-        import(&mut log, &rows);
-        log
-    };
-    let in_two = {
-        let mut log = opened();
-        import(&mut log, &rows[..1]);
-        import(&mut log, &rows[1..]);
-        log
-    };
-    for log in [in_one, in_two] {
+        for rows in &parts {
+            import(&mut log, rows);
+        }
+        assert_eq!(log.head().next, 3 + 3, "importing again adds nothing");
         let (folded, window) = folded(&log, &head_of(&log)).unwrap();
         assert_eq!((window.calls.len(), window.calls[0].at), (1, MAY_1));
         assert_eq!(window.calls[0].output.get(), Some(420));
@@ -310,12 +310,59 @@ fn case_17_the_last_usage_counts_on_the_first_day() {
             .world
             .days
             .iter()
-            .map(|(day, models)| (replay::reprice::date_of_day(day), models["acme/m1"]))
+            .map(|(day, models)| (replay::dates::date_of_day(day), models["acme/m1"]))
             .collect();
         assert_eq!(days.len(), 1);
         assert_eq!(days[0].0, "2026-05-01");
         assert_eq!((days[0].1.prompt.known, days[0].1.output.known), (50, 420));
     }
+    // The last copy first: its figure stays.
+    let mut log = opened();
+    import(&mut log, &[last, placeholder]);
+    let (_, window) = folded(&log, &head_of(&log)).unwrap();
+    assert_eq!(window.calls[0].output.get(), Some(420));
+}
+
+#[test]
+fn an_import_cut_short_between_a_turn_and_its_result_is_finished_next_time() {
+    let mut log = opened();
+    import(&mut log, &[("m1", 5, usage(100, 20))]);
+    let (_, bytes) = log.stored().iter().next_back().unwrap();
+    let (_, _, batch) = events::entry::Entry::split(bytes).unwrap();
+    let batch = events::batch::Batch::parse(batch).unwrap();
+    let turn = batch.events().next().unwrap();
+    // The same turn without its result, as a crash between two batches leaves it.
+    let mut cut = opened();
+    let mut events = Events::new();
+    events.push_raw(turn.kind, turn.version, turn.at, turn.subject, turn.payload).unwrap();
+    cut.append(&[admitted(author(2).seal(events).unwrap())], 5).unwrap();
+    assert_eq!(import(&mut cut, &[("m1", 5, usage(100, 20))]), [Recorded::Amended]);
+    let (_, window) = folded(&cut, &head_of(&cut)).unwrap();
+    assert_eq!((window.unanswered, window.calls[0].output.get()), (0, Some(20)));
+}
+
+#[test]
+fn what_strangers_say_of_a_turn_does_not_keep_its_figures_out() {
+    let mut log = opened();
+    import(&mut log, &[("m1", 5, usage(100, 20))]);
+    let turn = log.stored().iter().next_back().map(|(_, bytes)| {
+        let (_, _, batch) = events::entry::Entry::split(bytes).unwrap();
+        events::batch::Batch::parse(batch).unwrap().events().next().unwrap().subject
+    });
+    let amend = events::payload::Amend {
+        attempt: 0,
+        engine: Name::new("acme/m1").unwrap(),
+        turn_at: 5,
+        replaces: usage(100, 20),
+        usage: usage(100, 9_000),
+        reason: events::payload::AmendReason::Corrected,
+    };
+    let mut events = Events::new();
+    events.push(u64::MAX, turn.unwrap(), &amend).unwrap();
+    log.append(&[admitted(author(4).seal(events).unwrap())], 6).unwrap();
+    assert_eq!(import(&mut log, &[("m1", 7, usage(100, 420))]), [Recorded::Amended]);
+    let (_, window) = folded(&log, &head_of(&log)).unwrap();
+    assert_eq!(window.calls[0].output.get(), Some(420));
 }
 
 #[test]
@@ -445,10 +492,10 @@ fn case_73_old_events_are_upcast_and_their_bytes_never_rewritten() {
     let decoded = kinds.decode(Kind::TURN_CLOSED, 1, &old).unwrap();
     assert_eq!(decoded, kinds.decode(Kind::TURN_CLOSED, 2, &new).unwrap());
     assert!(
-        kinds.check(Kind::TURN_CLOSED, 1, &old).is_ok(),
+        kinds.decode_canonical(Kind::TURN_CLOSED, 1, &old).is_ok(),
         "its own bytes are its canonical form"
     );
-    assert!(kinds.check(Kind::TURN_CLOSED, 2, &old).is_err());
+    assert!(kinds.decode_canonical(Kind::TURN_CLOSED, 2, &old).is_err());
     // Stored and signed as version 1, it verifies and folds in the newer build.
     let mut events = Events::new();
     events.push_raw(Kind::TURN_CLOSED, 1, 5, subject(1), &old).unwrap();
@@ -491,7 +538,7 @@ fn case_73_an_unknown_kind_stops_the_fold_and_an_old_snapshot_is_discarded() {
     assert!(fault.what.needs_newer_ferry());
     assert_eq!(
         fault.what,
-        Wrong::Payload { index: 0, error: PayloadError::NeedsNewerFerry { kind: 77, version: 1 } }
+        Wrong::Payload { index: 0, error: PayloadError::UnknownKind { kind: 77 } }
     );
     let old = rmp_serde::to_vec(&("world", 0_u32, ())).unwrap();
     assert!(matches!(World::restore(&old), Err(SnapshotError::OtherVersion { .. })));

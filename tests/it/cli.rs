@@ -93,6 +93,7 @@ fn global_cache_rules_are_defaults_that_a_strategy_overrides() {
     );
     assert_eq!(cost(&["--strategy", "all:opus", "--ttl", "none"]), "4846.663931000000");
     assert_eq!(cost(&["--strategy", "all:opus@ttl=300", "--ttl", "none"]), "6477.087534250000");
+    assert_eq!(cost(&["--strategy", "all:opus@ttl=300", "--no-cache"]), "6477.087534250000");
 }
 
 #[test]

@@ -79,11 +79,9 @@ fn any_usage() -> impl Strategy<Value = Usage> {
         prop::option::of(0_u32..9_000),
         prop::option::of(0_u32..9_000),
     )
-        .prop_map(|(prompt, output, cache_read)| Usage {
-            prompt,
-            output,
-            cache_read,
-            ..Usage::default()
+        .prop_map(|(prompt, output, cache_read)| {
+            let cache_read = cache_read.map(|read| read.min(prompt.unwrap_or(read)));
+            Usage { prompt, output, cache_read, ..Usage::default() }
         })
 }
 
@@ -275,6 +273,12 @@ fn law_4_every_swap_drop_and_duplicate_is_named() {
             named(swapped);
         }
     }
+    // Without a head, a log that knows its end still notices.
+    let mut short = log.stored().clone();
+    short.pop_last();
+    let kinds = KindTable::current();
+    let fault = replay::fold::verify(&with(&log, short), &kinds, None).unwrap_err();
+    assert!(fault.to_string().contains("the log says that it goes on to"), "{fault}");
     // Everything dropped.
     assert!(matches!(named(Stored::new()).what, Wrong::RolledBack { .. }));
 }
@@ -311,6 +315,21 @@ fn a_head_of_another_past_ledger_or_key_is_named() {
     let mut forged = head;
     forged.signature.0[3] ^= 1;
     assert!(matches!(what(&forged), Wrong::HeadSignature(_)));
+    // A head of a node key that was replaced later still vouches for what came before.
+    let mut rotated = log.clone();
+    let actor = Actor {
+        key: key(6).public(),
+        stream: Stream::Node,
+        change: ActorChange::Rotated,
+        replaces: Some(key(1).public()),
+    };
+    let mut node = events::batch::Author::new(key(1), LEDGER, rotated.tip(&key(1).public()));
+    append(&mut rotated, &mut node, &[(9, 9, &actor)]);
+    assert!(folded(&rotated, &head).is_ok());
+    assert!(matches!(
+        folded(&rotated, &head_of(&rotated)).unwrap_err().what,
+        Wrong::HeadUnvouched { .. }
+    ));
     // A head of an earlier position vouches for the past only: a longer log is fine.
     let earlier = {
         let mut log = opened();

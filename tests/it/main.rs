@@ -1,10 +1,5 @@
 //! Tests of the whole: the real binary, the sample week, the laws, the cases from the field.
-#![expect(
-    clippy::expect_used,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test fails by panicking"
-)]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod build;
 mod cases;

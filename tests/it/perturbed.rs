@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use events::admission::Break;
 use events::payload::{Finish, Parts};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -285,5 +286,5 @@ fn a_damaged_ledger_reports_nothing() {
     bytes[middle] ^= 1;
     let fault = folded(&log, &head).unwrap_err();
     assert_eq!(fault.at, first);
-    assert!(matches!(fault.what, Wrong::Batch(_)), "{fault}");
+    assert!(matches!(fault.what, Wrong::Break(Break::Damaged(_))), "{fault}");
 }

@@ -76,20 +76,20 @@ fn ledgers_batches_and_kinds() {
     let unknown = refused(raw(Kind(77), 1, b"\xc0"));
     assert_eq!(
         unknown,
-        Refusal::Payload {
-            index: 0,
-            error: PayloadError::NeedsNewerFerry { kind: 77, version: 1 }
-        }
+        Refusal::Payload { index: 0, error: PayloadError::UnknownKind { kind: 77 } }
     );
     let newer = refused(raw(Kind::TURN, 2, b"\xc0"));
     assert_eq!(
         newer,
-        Refusal::Payload { index: 0, error: PayloadError::NeedsNewerFerry { kind: 6, version: 2 } }
+        Refusal::Payload {
+            index: 0,
+            error: PayloadError::NewerVersion { name: "turn", version: 2, newest: 1 }
+        }
     );
     let zero = refused(raw(Kind::TURN, 0, b"\xc0"));
     assert!(matches!(
         zero,
-        Refusal::Payload { error: PayloadError::NeedsNewerFerry { version: 0, .. }, .. }
+        Refusal::Payload { error: PayloadError::Malformed { version: 0, .. }, .. }
     ));
     assert!(matches!(
         refused(raw(Kind::TURN, 1, b"\xc0")),
@@ -121,7 +121,7 @@ fn other_encodings_of_the_same_value() {
             (example.kind == Kind::TURN_CLOSED).then_some((example.kind, example.payload))
         })
         .unwrap();
-    assert!(kinds.check(kind, 1, &bytes).is_ok());
+    assert!(kinds.decode_canonical(kind, 1, &bytes).is_ok());
     // ending 2, attempts 3, bytes 70,000: fixint, fixint, uint 32.
     assert_eq!(bytes, [0x93, 2, 3, 0xce, 0, 1, 0x11, 0x70]);
     let longer: [&[u8]; 5] = [
@@ -138,11 +138,14 @@ fn other_encodings_of_the_same_value() {
             "{other:x?}"
         );
         assert!(
-            matches!(kinds.check(kind, 1, other), Err(PayloadError::NotCanonical { .. })),
+            matches!(
+                kinds.decode_canonical(kind, 1, other),
+                Err(PayloadError::NotCanonical { .. })
+            ),
             "{other:x?}"
         );
     }
-    assert!(kinds.check(kind, 1, &[0x93, 9, 3, 0xc0]).is_err(), "9 is no ending");
+    assert!(kinds.decode_canonical(kind, 1, &[0x93, 9, 3, 0xc0]).is_err(), "9 is no ending");
 }
 
 #[test]
@@ -189,6 +192,32 @@ fn price_books_name_the_field() {
         problem(r#""a/b": {"windows": [{"from": "24:00", "to": "01:00"}]}"#)
             .contains("windows[0].from: '24:00' is no time of day")
     );
+    assert!(
+        problem(r#""a/b": {"input": "1"}, "a/b": {"input": "2"}"#).contains("'a/b' stands twice")
+    );
+    let named = |names: &str| {
+        let json = format!(
+            r#"{{"source":"s","dated":"2026-01-01","unit":"USD per 1,000,000 tokens","engines":{{"a/b":{{}}}},{names}}}"#
+        );
+        BookFile::parse(json.as_bytes()).map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(
+        named(r#""aliases":{"b":"a/b"},"families":[["b-","b"]],"rows":[["all","all:b"]]"#),
+        Ok(())
+    );
+    assert_eq!(
+        named(r#""aliases":{"b":"a/c"}"#),
+        Err("aliases.b: 'a/c' is no engine of this book".into())
+    );
+    assert_eq!(
+        named(r#""families":[["b-","b"]]"#),
+        Err("families.b-: 'b' is no engine of this book".into())
+    );
+    assert_eq!(
+        named(r#""rows":[["all","all:b"]]"#),
+        Err("rows.all: 'b' is no engine of this book".into())
+    );
+    assert!(named(r#""rows":[["all","any:b"]]"#).unwrap_err().contains("'any:b' is no strategy"));
     assert!(matches!(BookFile::parse(b"{"), Err(BookFileError::Json(_))));
     let dated =
         br#"{"source":"s","dated":"yesterday","unit":"USD per 1,000,000 tokens","engines":{}}"#;
@@ -217,7 +246,7 @@ proptest! {
         for spec in kinds.kinds() {
             for version in 0..3 {
                 let _ = kinds.decode(spec.kind, version, &bytes);
-                let _ = kinds.check(spec.kind, version, &bytes);
+                let _ = kinds.decode_canonical(spec.kind, version, &bytes);
             }
         }
     }
@@ -243,7 +272,7 @@ proptest! {
                 _ => bytes.insert(at, byte),
             }
         }
-        if kinds.check(example.kind, 1, &bytes).is_ok() {
+        if kinds.decode_canonical(example.kind, 1, &bytes).is_ok() {
             let body = kinds.decode(example.kind, 1, &bytes).unwrap();
             prop_assert_eq!(crate::golden::encoded(&body), bytes);
         }

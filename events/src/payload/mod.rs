@@ -24,6 +24,7 @@ pub use clock_corrected::ClockCorrected;
 pub use finding::{Finding, FindingCode};
 pub use import::Import;
 pub use ledger_opened::LedgerOpened;
+pub(crate) use name::is_printable_ascii;
 pub use name::{Name, NameError, SourceKey};
 pub use price::{Price, Rates, Tier, Window};
 pub use price_book::PriceBook;

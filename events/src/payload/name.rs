@@ -6,7 +6,6 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::limits::{NAME_BYTES_MAX, SOURCE_KEY_BYTES_MAX};
-use crate::usage::is_printable_ascii;
 
 /// Why a text is no name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,4 +61,9 @@ impl<'de: 'a, 'a, const MAX: usize> Deserialize<'de> for Text<'a, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::new(<&'a str>::deserialize(deserializer)?).map_err(D::Error::custom)
     }
+}
+
+/// True for the characters names and paths may hold: the space, and `!` to `~`.
+pub(crate) fn is_printable_ascii(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }

@@ -13,11 +13,16 @@ use crate::usage::RawUsage;
 pub struct RawPairs<'a>(Vec<(Name<'a>, i64)>);
 
 impl<'a> RawPairs<'a> {
-    /// The stored form of a raw usage, which is within bounds and sorted already.
+    /// The stored form of a raw usage: what fits the format's bounds, smallest paths first.
     #[must_use]
     pub fn of(raw: &'a RawUsage) -> Self {
+        let mut bytes = 0;
         let pairs = raw.pairs().filter_map(|(path, value)| Some((Name::new(path).ok()?, value)));
-        Self(pairs.collect())
+        let within = pairs.take(RAW_USAGE_PAIRS_MAX).take_while(|(path, _)| {
+            bytes += stored_bytes(path);
+            bytes <= RAW_USAGE_BYTES_MAX
+        });
+        Self(within.collect())
     }
 
     /// The pairs, sorted by path.
@@ -30,7 +35,7 @@ impl<'a> RawPairs<'a> {
 impl<'de: 'a, 'a> Deserialize<'de> for RawPairs<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let pairs = Vec::<(Name<'a>, i64)>::deserialize(deserializer)?;
-        let bytes: usize = pairs.iter().map(|(path, _)| path.as_str().len() + 8).sum();
+        let bytes: usize = pairs.iter().map(|(path, _)| stored_bytes(path)).sum();
         if pairs.len() > RAW_USAGE_PAIRS_MAX || bytes > RAW_USAGE_BYTES_MAX {
             return Err(D::Error::custom("more raw usage than the format keeps"));
         }
@@ -39,4 +44,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawPairs<'a> {
         }
         Ok(Self(pairs))
     }
+}
+
+/// What a pair counts as: its path and eight bytes of integer.
+const fn stored_bytes(path: &Name<'_>) -> usize {
+    path.as_str().len() + 8
 }

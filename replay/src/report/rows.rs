@@ -1,125 +1,17 @@
-//! The report of a replay: its rows, as people, programs and other machines read them.
-
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
+//! What a report says, as its JSON has it (documented in docs/replay-json.md).
 
 use events::cost::Cost;
-use events::hash::{Domain, Hasher};
-use events::head::Head;
-use events::ids::{Digest, Millis};
 use events::money::Pico;
-use projections::book::Book;
-use projections::gather::Window;
+use projections::cost::{Basis, PartKind};
 use serde::Serialize;
 
-use crate::reprice::{By, Options, Priced, RepriceError, Totals, date, date_of_day, price};
-use crate::strategy::{CacheOptions, Strategy, StrategyError, Ttl, WriteKind};
+use super::Labelled;
+use crate::dates::date_of_day;
+use crate::reprice::{EngineUse, Priced, Totals};
 
 /// Name and version of the JSON this module writes; fields are only ever added within a version.
 pub const SCHEMA: &str = "ferry.replay/1";
 const MILLIS_PER_30_DAYS: u64 = 30 * 86_400_000;
-
-/// A strategy and what to call it.
-#[derive(Clone, Debug)]
-pub struct Labelled {
-    /// What rows are called.
-    pub label: String,
-    /// What they price.
-    pub strategy: Strategy,
-}
-
-impl Labelled {
-    /// A strategy called by its own text.
-    #[must_use]
-    pub fn plain(strategy: Strategy) -> Self {
-        Self { label: strategy.to_string(), strategy }
-    }
-}
-
-/// Why there is no report.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReportError {
-    /// A row of the book is no strategy.
-    #[error("row '{label}': {error}")]
-    Row {
-        /// The row's label.
-        label: String,
-        /// What is wrong with it.
-        error: StrategyError,
-    },
-    /// A strategy cannot be priced.
-    #[error("strategy '{strategy}': {error}")]
-    Reprice {
-        /// The strategy.
-        strategy: String,
-        /// What is wrong with it.
-        error: RepriceError,
-    },
-}
-
-/// What to report.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// The rows.
-    pub strategies: Vec<Labelled>,
-    /// The row others are compared with, and whose cached tokens naive figures use.
-    pub reference: Strategy,
-    /// Cache rules where a strategy states none.
-    pub cache: CacheOptions,
-    /// What to break each row down by.
-    pub by: Option<By>,
-    /// First instant of the window.
-    pub from: Millis,
-    /// Instant after the window.
-    pub until: Millis,
-}
-
-/// The rows a book asks for.
-///
-/// # Errors
-/// [`ReportError::Row`].
-pub fn book_rows(book: &Book) -> Result<Vec<Labelled>, ReportError> {
-    let rows = book.names().map_or(&[][..], |names| &names.rows);
-    rows.iter()
-        .map(|(label, strategy)| match strategy.parse() {
-            Ok(strategy) => Ok(Labelled { label: label.clone(), strategy }),
-            Err(error) => Err(ReportError::Row { label: label.clone(), error }),
-        })
-        .collect()
-}
-
-/// What rows are compared with: the recorded turns, by the book's families where it has some.
-#[must_use]
-pub fn reference(book: &Book) -> Strategy {
-    let by_family = book.names().is_some_and(|names| !names.families.is_empty());
-    if by_family { Strategy::recorded_by_family() } else { Strategy::recorded() }
-}
-
-/// The rows of a book that asks for none: recorded, recorded without cache, and each of the five
-/// most used models for all turns.
-///
-/// # Errors
-/// [`ReportError::Row`] when a model's name cannot stand in a strategy.
-pub fn default_rows(book: &Book, window: &Window) -> Result<Vec<Labelled>, ReportError> {
-    let mut uses: BTreeMap<&str, u64> = BTreeMap::new();
-    for call in window.calls.iter().filter(|call| call.served) {
-        let recorded = book.recorded(&window.models[call.engine as usize]);
-        if let Some((_, engine)) = recorded {
-            *uses.entry(&engine.engine).or_default() += 1;
-        }
-    }
-    let mut most_used: Vec<_> = uses.into_iter().collect();
-    most_used.sort_by_key(|(engine, uses)| (Reverse(*uses), *engine));
-    let models = most_used.iter().take(5).map(|(engine, _)| format!("all:{engine}"));
-    ["recorded".to_owned(), "recorded@cache=off".to_owned()]
-        .into_iter()
-        .chain(models)
-        .map(|text| match text.parse() {
-            Ok(strategy) => Ok(Labelled::plain(strategy)),
-            Err(error) => Err(ReportError::Row { label: text, error }),
-        })
-        .collect()
-}
 
 /// A whole report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -207,6 +99,8 @@ pub struct Row {
     /// Its sums.
     #[serde(flatten)]
     pub sums: Sums,
+    /// The engines it prices turns with.
+    pub engines: Vec<EngineRow>,
     /// Cost / cost of the reference row, four decimals; null when either is unknown.
     pub ratio_to_recorded: Option<String>,
     /// For a single model: the naive figure and why it differs.
@@ -246,6 +140,8 @@ pub struct Sums {
     pub misfits: u64,
     /// Turns of unknown price.
     pub unknown_price: u64,
+    /// Turns that cost at least what stands here: another rate stands in for a missing one.
+    pub at_least: u64,
     /// Turns of unknown usage.
     pub unknown_usage: u64,
     /// Turns priced by the weaker cache rule, their shared prefix being unknown.
@@ -261,10 +157,10 @@ pub struct Sums {
 }
 
 impl Sums {
-    fn of(totals: &Totals, window_ms: u64) -> Self {
+    pub(super) fn of(totals: &Totals, window_ms: u64) -> Self {
         let amount = totals.cost.amount();
-        let per_turn = amount.map(|cost| cost.scaled(1, totals.turns));
-        let per_30_days = amount.map(|cost| cost.scaled(MILLIS_PER_30_DAYS, window_ms));
+        let per_turn = amount.and_then(|cost| cost.scaled(1, totals.turns));
+        let per_30_days = amount.and_then(|cost| cost.scaled(MILLIS_PER_30_DAYS, window_ms));
         Self {
             turns: totals.turns,
             cost_usd: amount.map(|cost| cost.to_string()),
@@ -279,6 +175,7 @@ impl Sums {
             switches: totals.switches,
             misfits: totals.misfits,
             unknown_price: totals.unknown_price,
+            at_least: totals.at_least,
             unknown_usage: totals.unknown_usage,
             assumed_prefix: totals.assumed_prefix,
             as_reported: totals.as_reported,
@@ -331,6 +228,32 @@ impl NaiveRow {
     }
 }
 
+/// An engine a row prices turns with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EngineRow {
+    /// The name it was looked for by: a strategy's, or a recorded model's.
+    pub name: String,
+    /// The entry of the book; null when the book has none.
+    pub engine: Option<String>,
+    /// How the name led there.
+    pub step: Option<&'static str>,
+    /// Rates that others stand in for, as `cache reads: input rate`.
+    pub stand_ins: Vec<String>,
+}
+
+impl EngineRow {
+    fn of(engine: &EngineUse) -> Self {
+        let stand_in =
+            |(part, basis): &(PartKind, Basis)| format!("{}: {}", part.label(), basis.label());
+        Self {
+            name: engine.name.clone(),
+            engine: engine.found.as_ref().map(|(_, id)| id.clone()),
+            step: engine.found.as_ref().map(|(step, _)| step.label()),
+            stand_ins: engine.stand_ins.iter().map(stand_in).collect(),
+        }
+    }
+}
+
 /// One day of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DayCost {
@@ -360,67 +283,13 @@ pub struct Group {
     pub sums: Sums,
 }
 
-/// Makes a report, telling `priced` after each row.
-///
-/// # Errors
-/// [`ReportError`].
-pub fn report(
-    head: &Head,
-    batches: u64,
-    book: &Book,
-    window: &Window,
-    request: &Request,
-    priced: &mut dyn FnMut(),
-) -> Result<Report, ReportError> {
-    let run = |strategy: &Strategy, options: Options<'_>| {
-        price(window, book, strategy, options)
-            .map_err(|error| ReportError::Reprice { strategy: strategy.to_string(), error })
-    };
-    let options = Options { cache: request.cache, by: None, recorded_hits: None };
-    let reference = run(&request.reference, options)?;
-    let options =
-        Options { by: request.by, recorded_hits: Some(&reference.hits), cache: request.cache };
-    let window_ms = request.until - request.from;
-    let rows = request
-        .strategies
-        .iter()
-        .map(|labelled| {
-            let row = run(&labelled.strategy, options)?;
-            priced();
-            Ok(row_of(labelled, &row, reference.totals.cost, window_ms))
-        })
-        .collect::<Result<Vec<_>, ReportError>>()?;
-    let names = book.names();
-    Ok(Report {
-        schema: SCHEMA,
-        ledger: LedgerSummary {
-            id: head.ledger.to_string(),
-            events: head.next,
-            batches,
-            link: head.link.to_string(),
-        },
-        window: summary(window, &reference.totals, request),
-        book: BookSummary {
-            source: names.map_or_else(String::new, |names| names.source.clone()),
-            dated: names.map_or_else(String::new, |names| names.dated.clone()),
-            engines: book.engines().count() as u64,
-        },
-        recorded_cached_share: quotient4(
-            reference.totals.cache_read.into(),
-            reference.totals.prompt.into(),
-        ),
-        assumes: assumptions(request.cache),
-        digest: digest(head, &rows).to_string(),
-        rows,
-    })
-}
-
-fn row_of(labelled: &Labelled, priced: &Priced, reference: Cost, window_ms: u64) -> Row {
+pub(super) fn row_of(labelled: &Labelled, priced: &Priced, reference: Cost, window_ms: u64) -> Row {
     Row {
         label: labelled.label.clone(),
         strategy: labelled.strategy.to_string(),
         basis: "list_price",
         sums: Sums::of(&priced.totals, window_ms),
+        engines: priced.engines.iter().map(EngineRow::of).collect(),
         ratio_to_recorded: priced.totals.cost.amount().zip(reference.amount()).and_then(
             |(cost, reference)| {
                 let (cost, reference) = (u128::try_from(cost.0), u128::try_from(reference.0));
@@ -451,78 +320,29 @@ fn row_of(labelled: &Labelled, priced: &Priced, reference: Cost, window_ms: u64)
     }
 }
 
-fn summary(window: &Window, totals: &Totals, request: &Request) -> WindowSummary {
-    let at = || window.calls.iter().map(|call| call.at);
-    let span_ms = at().max().zip(at().min()).map_or(0, |(last, first)| last - first);
-    let mut conversations: Vec<u32> = window.calls.iter().map(|call| call.conversation).collect();
-    conversations.sort_unstable();
-    conversations.dedup();
-    let lanes = window.calls.chunk_by(|a, b| a.lane == b.lane).count() as u64;
-    WindowSummary {
-        from: instant(request.from),
-        until: instant(request.until),
-        turns: window.turns,
-        conversations: conversations.len() as u64,
-        lanes,
-        prompt_tokens: totals.prompt,
-        output_tokens: totals.output,
-        window_ms: request.until - request.from,
-        span_ms,
-        unanswered: window.unanswered,
-        repeated: window.repeated,
-        orphans: window.orphans,
-    }
-}
-
-fn instant(at: Millis) -> String {
-    let millis = i64::try_from(at).unwrap_or(i64::MAX);
-    jiff::Timestamp::from_millisecond(millis).map_or_else(|_| date(at), |at| at.to_string())
-}
-
-fn assumptions(cache: CacheOptions) -> Vec<String> {
-    let ttl = match cache.ttl {
-        _ if cache.off => "no cache: every prompt token at the input rate".to_owned(),
-        None => "a 5-minute cache per conversation, agent and engine".to_owned(),
-        Some(Ttl::Seconds(seconds)) => {
-            format!("a {seconds}-second cache per conversation, agent and engine")
-        }
-        Some(Ttl::Never) => {
-            "a cache that never expires per conversation, agent and engine".to_owned()
-        }
-    };
-    let write = match cache.write {
-        Some(WriteKind::OneHour) => "writes at the 1-hour rate",
-        _ => "writes at the 5-minute rate",
-    };
-    let mut assumes = vec![ttl];
-    if !cache.off {
-        assumes.push(write.to_owned());
-    }
-    assumes.extend(
-        [
-            "a row's own options (@ttl, write, cache) go before these",
-            "other models would have taken other turns, and as many output tokens as recorded",
-            "turns that do not fit a model's context are priced as if they did, and counted",
-            "quality is not in this table",
-        ]
-        .map(str::to_owned),
-    );
-    assumes
-}
-
-fn digest(head: &Head, rows: &[Row]) -> Digest {
-    // Rows are plain data: writing them to memory has no way to fail.
-    let rows = serde_json::to_vec(rows).unwrap_or_default();
-    Hasher::new(Domain::Report).fixed(head.link.as_slice()).part(&rows).finish()
-}
-
 /// `part / whole` with four decimals, rounded half up; `0.0000` when the whole is 0.
-fn quotient4(part: u128, whole: u128) -> String {
+pub(super) fn quotient4(part: u128, whole: u128) -> String {
     if whole == 0 {
         return "0.0000".to_owned();
     }
-    // Split first: pico-dollars times 10,000 could leave 128 bits.
-    let (units, rest) = (part / whole, part % whole);
-    let rounded = units * 10_000 + (rest * 20_000 + whole) / (whole * 2);
+    // Long division, digit by digit, so that no product leaves 128 bits.
+    let (mut digits, mut rest) = (part / whole, part % whole);
+    for _ in 0..4 {
+        let (digit, left) = times_ten(rest, whole);
+        (digits, rest) = (digits.saturating_mul(10).saturating_add(digit), left);
+    }
+    let rounded = digits.saturating_add(u128::from(rest >= whole - rest));
     format!("{}.{:04}", rounded / 10_000, rounded % 10_000)
+}
+
+/// Quotient and remainder of `rest x 10 / whole`, for a rest below the whole.
+fn times_ten(rest: u128, whole: u128) -> (u128, u128) {
+    let (mut digit, mut left) = (0, 0_u128);
+    for _ in 0..10 {
+        match left.checked_sub(whole - rest) {
+            Some(over) => (digit, left) = (digit + 1, over),
+            None => left += rest,
+        }
+    }
+    (digit, left)
 }
