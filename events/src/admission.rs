@@ -185,6 +185,12 @@ impl Chain {
         Self { ledger, next: 0, link: genesis_link(&ledger), authors: BTreeMap::new() }
     }
 
+    /// A chain that goes on from where a store left it. What the store tells is checked by reading it.
+    #[must_use]
+    pub const fn resume(head: Head, authors: BTreeMap<AuthorId, AuthorTip>) -> Self {
+        Self { ledger: head.ledger, next: head.next, link: head.link, authors }
+    }
+
     /// The end of the log.
     #[must_use]
     pub const fn head(&self) -> Head {
@@ -239,6 +245,23 @@ impl Chain {
     /// # Errors
     /// [`Break`] when it does not follow; the chain stays where it was.
     pub fn follow<'a>(&mut self, stored: &'a [u8]) -> Result<(Entry, Batch<'a>), Break> {
+        let (entry, link, batch) = self.linked(stored)?;
+        self.check(&batch.header).map_err(Break::Author)?;
+        self.advance(&batch.header, batch.id, link);
+        Ok((entry, batch))
+    }
+
+    /// Follows a stored entry without its author's chain, where that is not known.
+    ///
+    /// # Errors
+    /// As [`Chain::follow`].
+    pub fn follow_link(&mut self, stored: &[u8]) -> Result<(), Break> {
+        let (_, link, batch) = self.linked(stored)?;
+        self.advance(&batch.header, batch.id, link);
+        Ok(())
+    }
+
+    fn linked<'a>(&self, stored: &'a [u8]) -> Result<(Entry, Digest, Batch<'a>), Break> {
         let (entry, link, bytes) = Entry::split(stored).ok_or(Break::Cut)?;
         if entry.first != self.next {
             return Err(Break::Gap { expected: self.next, found: entry.first });
@@ -249,10 +272,7 @@ impl Chain {
         if batch_id(bytes.get(..HEADER_BYTES).ok_or(Break::Cut)?) != entry.batch {
             return Err(Break::Batch);
         }
-        let batch = Batch::parse(bytes)?;
-        self.check(&batch.header).map_err(Break::Author)?;
-        self.advance(&batch.header, batch.id, link);
-        Ok((entry, batch))
+        Ok((entry, link, Batch::parse(bytes)?))
     }
 
     fn advance(&mut self, header: &BatchHeader, id: BatchId, link: Digest) {

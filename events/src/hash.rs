@@ -40,9 +40,13 @@ pub enum Domain {
     State,
     /// The rows of a report.
     Report,
+    /// A record of the head kept outside the store.
+    HeadRecord,
+    /// The key that vouches for head records within one boot, from the node key.
+    HeadMacKey,
 }
 
-const CONTEXTS: [(Domain, &str); 16] = [
+const CONTEXTS: [(Domain, &str); 18] = [
     (Domain::Event, "ferry 2026-11-30 event v1"),
     (Domain::Events, "ferry 2026-11-30 events of a batch v1"),
     (Domain::Batch, "ferry 2026-11-30 batch header v1"),
@@ -59,6 +63,8 @@ const CONTEXTS: [(Domain, &str); 16] = [
     (Domain::Source, "ferry 2026-11-30 import source v1"),
     (Domain::State, "ferry 2026-11-30 projection state v1"),
     (Domain::Report, "ferry 2026-11-30 report rows v1"),
+    (Domain::HeadRecord, "ferry 2026-11-30 head record v1"),
+    (Domain::HeadMacKey, "ferry 2026-11-30 head mac key v1"),
 ];
 
 static KEYS: LazyLock<[[u8; 32]; CONTEXTS.len()]> =
@@ -128,6 +134,13 @@ impl LedgerSecret {
         hasher.finalize_xof().fill(&mut out);
         Bytes(out)
     }
+}
+
+/// A message authentication code: whoever lacks the key can neither make nor check one. Comparing takes
+/// the same time wherever two differ.
+#[must_use]
+pub fn mac(key: &LedgerSecret, bytes: &[u8]) -> blake3::Hash {
+    blake3::keyed_hash(&key.0, bytes)
 }
 
 /// Subject of an engine's events: a digest of its name, cut to 16 bytes.

@@ -3,6 +3,8 @@
 mod completions;
 mod replay;
 
+use std::process::ExitCode;
+
 use clap::{Parser, Subcommand};
 
 use crate::failure::Failure;
@@ -15,7 +17,7 @@ use crate::failure::Failure;
 pub(crate) struct Arguments {
     /// Print every cause of a failure
     #[arg(short, long, global = true)]
-    pub(crate) verbose: bool,
+    verbose: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -26,8 +28,21 @@ enum Command {
     Completions(completions::Completions),
 }
 
-/// Runs one command.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+/// Parses, runs one command and turns its outcome into an exit code.
+#[must_use]
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.print(arguments.verbose);
+            failure.kind.into()
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         Command::Replay(command) => command.run(),
         Command::Completions(command) => command.run(),

@@ -9,3 +9,4 @@ mod laws;
 mod oracle;
 mod perturbed;
 mod refusals;
+mod store;

@@ -1,0 +1,12 @@
+//! ferry routes AI-agent work and keeps a signed, replayable ledger of what every call cost.
+//!
+//! This crate is the imperative shell: storage, command line, files. What it shows is computed by `replay`
+//! and `projections`.
+
+mod cli;
+mod failure;
+mod progress;
+mod render;
+pub mod store;
+
+pub use cli::main;

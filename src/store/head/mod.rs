@@ -1,0 +1,13 @@
+//! The head kept outside the store, which is also the guard against signing two pasts.
+//!
+//! Three records: `run` is overwritten after each commit, before any answer, and never synced: it
+//! matters within one boot. `sync.a` and `sync.b` are written in turn after a finished sync of the store,
+//! signed, and synced at once.
+
+mod record;
+mod rule;
+mod slots;
+
+pub use record::{Record, Slot};
+pub use rule::{Evidence, Missing, Refusal, Stop, Voucher, judge};
+pub(super) use slots::{RunSlot, SyncSlots, WitnessSlot, read_all};

@@ -1,0 +1,67 @@
+//! Where a ledger's files lie: `FERRY_HOME`, by default `~/.ferry`.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use super::StoreError;
+
+/// The folder of one ledger and everything beside it.
+#[derive(Clone, Debug)]
+pub struct Home(PathBuf);
+
+impl Home {
+    /// The folder at `path`.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// The folder itself.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The storage engine's folder.
+    #[must_use]
+    pub fn ledger(&self) -> PathBuf {
+        self.0.join("ledger")
+    }
+
+    /// The secret keys.
+    #[must_use]
+    pub fn keys(&self) -> PathBuf {
+        self.0.join("keys")
+    }
+
+    /// The records of the head, apart from the store they watch over.
+    #[must_use]
+    pub fn head(&self) -> PathBuf {
+        self.0.join("head")
+    }
+
+    /// The journal as it was found after the newest unclean stop.
+    #[must_use]
+    pub fn journal_before(&self) -> PathBuf {
+        self.0.join("journal.before")
+    }
+
+    /// True when a ledger was made here.
+    #[must_use]
+    pub fn has_ledger(&self) -> bool {
+        self.keys().join("node.key").exists()
+    }
+
+    /// Makes the folders, open to their owner alone.
+    pub(super) fn create(&self) -> Result<(), StoreError> {
+        for folder in [self.0.clone(), self.keys(), self.head()] {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(&folder)
+                .map_err(StoreError::file(&folder))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,105 @@
+//! The secret keys of a ledger's owner: one file each, readable by their owner alone.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use events::hash::LedgerSecret;
+use events::payload::Stream;
+use events::sign::SigningKey;
+use replay::writer::Keys;
+
+use super::{Home, StoreError};
+
+/// The key files of one ledger.
+#[derive(Clone, Debug)]
+pub struct KeyFiles(Home);
+
+impl KeyFiles {
+    /// The keys of a ledger.
+    #[must_use]
+    pub const fn new(home: Home) -> Self {
+        Self(home)
+    }
+
+    /// Draws a key for each stream, and the ledger's secret. Nothing that exists is replaced.
+    ///
+    /// # Errors
+    /// [`StoreError::Key`] when a file exists or cannot be written.
+    pub(super) fn create(&self) -> Result<(), StoreError> {
+        let streams = Stream::ALL.iter().map(|stream| stream.label());
+        for name in streams.chain(["secret"]) {
+            let path = self.path(name);
+            let mut bytes = [0; 32];
+            getrandom::fill(&mut bytes).map_err(|error| {
+                key_error(&path, format!("the system gives no entropy: {error}"))
+            })?;
+            write_new(&path, &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The signing key of a stream.
+    ///
+    /// # Errors
+    /// [`StoreError::Key`] when the file is missing, no key, or open to others.
+    pub fn signing(&self, stream: Stream) -> Result<SigningKey, StoreError> {
+        read(&self.path(stream.label())).map(|bytes| SigningKey::from_secret(&bytes))
+    }
+
+    /// The signing keys of every stream.
+    ///
+    /// # Errors
+    /// As [`KeyFiles::signing`].
+    pub fn all(&self) -> Result<Keys, StoreError> {
+        Ok(Keys {
+            node: self.signing(Stream::Node)?,
+            proxy: self.signing(Stream::Proxy)?,
+            agent: self.signing(Stream::Agent)?,
+            people: self.signing(Stream::People)?,
+        })
+    }
+
+    /// The ledger's secret.
+    ///
+    /// # Errors
+    /// As [`KeyFiles::signing`].
+    pub fn secret(&self) -> Result<LedgerSecret, StoreError> {
+        read(&self.path("secret")).map(LedgerSecret::new)
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.0.keys().join(format!("{name}.key"))
+    }
+}
+
+fn key_error(path: &Path, problem: impl Into<String>) -> StoreError {
+    StoreError::Key { path: path.to_owned(), problem: problem.into() }
+}
+
+fn write_new(path: &Path, bytes: &[u8; 32]) -> Result<(), StoreError> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| key_error(path, error.to_string()))?;
+    file.write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .map_err(|error| key_error(path, error.to_string()))
+}
+
+fn read(path: &Path) -> Result<[u8; 32], StoreError> {
+    let mut file = File::open(path).map_err(|error| key_error(path, error.to_string()))?;
+    let metadata = file.metadata().map_err(|error| key_error(path, error.to_string()))?;
+    if metadata.mode() & 0o077 != 0 {
+        return Err(key_error(path, "others may read it; run chmod 600 on it"));
+    }
+    if metadata.len() != 32 {
+        return Err(key_error(path, format!("is {} bytes long instead of 32", metadata.len())));
+    }
+    let mut bytes = [0; 32];
+    file.read_exact(&mut bytes).map_err(|error| key_error(path, error.to_string()))?;
+    Ok(bytes)
+}

@@ -1,0 +1,21 @@
+//! The store: a ledger on fjall that never loses anything silently.
+//!
+//! fjall opens without a word after losing synced data in several kinds of damage, so nothing here takes
+//! a successful open for a whole ledger. Positions, links and a head kept outside the store are checked
+//! against each other, and what does not fit is refused by name. This is the only module that names fjall.
+
+mod boot;
+mod error;
+pub mod head;
+mod home;
+mod keys;
+mod layout;
+mod log;
+mod open;
+mod syncer;
+
+pub use error::StoreError;
+pub use home::Home;
+pub use keys::KeyFiles;
+pub use log::FjallLog;
+pub use open::{Lost, Opened, Promise, Settings, Store};
