@@ -14,6 +14,8 @@ pub(crate) enum Kind {
     Corrupt = 3,
     /// The ledger is whole, but not the one that was promised.
     RolledBack = 4,
+    /// Another process has the ledger.
+    Busy = 5,
     /// The ledger was written by a newer ferry.
     NeedsNewerFerry = 6,
 }

@@ -8,5 +8,6 @@ mod failure;
 mod progress;
 mod render;
 pub mod store;
+mod traffic;
 
 pub use cli::main;

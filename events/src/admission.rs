@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 
 use crate::batch::{
-    AuthorTip, Batch, BatchError, BatchHeader, HEADER_BYTES, SignedBatch, batch_id,
+    Author, AuthorTip, Batch, BatchError, BatchHeader, HEADER_BYTES, Sealed, SignedBatch, batch_id,
 };
 use crate::entry::{Entry, genesis_link, link};
+use crate::event::Events;
 use crate::head::Head;
 use crate::ids::{AuthorId, BatchId, Digest, LedgerId, Millis, Seq, Subject};
 use crate::kind::{KindTable, PayloadError};
@@ -82,6 +83,18 @@ pub struct Admitted {
 }
 
 impl Admitted {
+    /// Signs an author's own events. What was encoded here is canonical, and what was just signed need
+    /// not be verified; `None` when there are no events, or some came encoded from elsewhere and have
+    /// to pass [`admit`].
+    #[must_use]
+    pub fn own(author: &mut Author, events: Events) -> Option<Self> {
+        if !events.are_canonical() {
+            return None;
+        }
+        let Sealed { id, header, subjects, batch } = author.sealed(events)?;
+        Some(Self { id, header, subjects, batch })
+    }
+
     /// The batch's id.
     #[must_use]
     pub const fn id(&self) -> BatchId {

@@ -6,7 +6,7 @@
 use crate::bytes::Reader;
 use crate::event::{EventRef, Events};
 use crate::hash::{Domain, Hasher, digest};
-use crate::ids::{AuthorId, BatchId, Digest, EventId, LedgerId};
+use crate::ids::{AuthorId, BatchId, Digest, EventId, LedgerId, Subject};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_EVENTS_MAX, EVENT_BYTES_MAX};
 use crate::sign::{BATCH_PREFIX, Signature, SigningKey};
 
@@ -119,7 +119,7 @@ pub fn event_id(batch: &BatchId, index: u32) -> EventId {
     Hasher::new(Domain::EventId).fixed(batch.as_slice()).fixed(&index.to_be_bytes()).finish()
 }
 
-/// A batch as stored, borrowed. Its events are exactly those its header was made for.
+/// A batch as stored, borrowed.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
     /// The header.
@@ -137,6 +137,17 @@ impl<'a> Batch<'a> {
     /// # Errors
     /// [`BatchError`] for anything else than a well-formed batch, trailing bytes included.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, BatchError> {
+        let batch = Self::parse_header(bytes)?;
+        batch.check_events()?;
+        Ok(batch)
+    }
+
+    /// Reads a batch's header and takes its events as they are, for a look at one of them. What is counted
+    /// has to pass [`Batch::parse`].
+    ///
+    /// # Errors
+    /// [`BatchError`] for anything else than a header.
+    pub fn parse_header(bytes: &'a [u8]) -> Result<Self, BatchError> {
         if bytes.len() > BATCH_BYTES_MAX {
             return Err(BatchError::TooLong { bytes: bytes.len() });
         }
@@ -146,9 +157,7 @@ impl<'a> Batch<'a> {
         if header.count == 0 || header.count as usize > BATCH_EVENTS_MAX {
             return Err(BatchError::Count { count: header.count });
         }
-        let batch = Self { header, header_bytes, id: batch_id(header_bytes), body };
-        batch.check_events()?;
-        Ok(batch)
+        Ok(Self { header, header_bytes, id: batch_id(header_bytes), body })
     }
 
     fn check_events(&self) -> Result<(), BatchError> {
@@ -222,24 +231,37 @@ impl Author {
     /// Signs `events` as the author's next batch. `None` when there are none.
     #[must_use]
     pub fn seal(&mut self, events: Events) -> Option<SignedBatch> {
+        self.sealed(events).map(|sealed| sealed.batch)
+    }
+
+    pub(crate) fn sealed(&mut self, events: Events) -> Option<Sealed> {
         if events.is_empty() {
             return None;
         }
-        let (count, digest, body) = events.into_parts();
+        let (digest, body, subjects) = events.into_parts();
         let header = BatchHeader {
             ledger: self.ledger,
             author: self.id(),
             author_seq: self.tip.batches,
             previous: self.tip.newest.unwrap_or(BatchId::ZERO),
-            count,
+            count: u32::try_from(subjects.len()).unwrap_or(u32::MAX),
             digest,
-        }
-        .encode();
-        let signature = self.key.sign(BATCH_PREFIX, &header);
-        self.tip = AuthorTip { batches: self.tip.batches + 1, newest: Some(batch_id(&header)) };
+        };
+        let header_bytes = header.encode();
+        let signature = self.key.sign(BATCH_PREFIX, &header_bytes);
+        let id = batch_id(&header_bytes);
+        self.tip = AuthorTip { batches: self.tip.batches + 1, newest: Some(id) };
         let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
-        bytes.extend_from_slice(&header);
+        bytes.extend_from_slice(&header_bytes);
         bytes.extend_from_slice(&body);
-        Some(SignedBatch { signature, bytes })
+        Some(Sealed { id, header, subjects, batch: SignedBatch { signature, bytes } })
     }
+}
+
+/// A batch just signed, with what is known of it.
+pub(crate) struct Sealed {
+    pub(crate) id: BatchId,
+    pub(crate) header: BatchHeader,
+    pub(crate) subjects: Vec<Subject>,
+    pub(crate) batch: SignedBatch,
 }

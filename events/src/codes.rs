@@ -21,7 +21,11 @@ macro_rules! codes {
 
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_u8(*self as u8)
+                if serializer.is_human_readable() {
+                    serializer.serialize_str(self.label())
+                } else {
+                    serializer.serialize_u8(*self as u8)
+                }
             }
         }
 

@@ -24,7 +24,10 @@ pub trait Payload: Serialize {
 }
 
 /// What an event says, in the newest vocabulary.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Serialised only for people and programs to look at; payloads have their own encoding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 #[expect(missing_docs, reason = "each variant is the kind of its name")]
 pub enum Body<'a> {
     LedgerOpened(LedgerOpened),
@@ -87,8 +90,14 @@ impl<'a> EventRef<'a> {
 }
 
 /// Why an event cannot be added to a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EventError {
+    /// The payload says something that would not decode again.
+    #[error("the payload makes no sense: {detail}")]
+    Unsound {
+        /// What is wrong with it.
+        detail: String,
+    },
     /// The encoded event is longer than the format allows.
     #[error("an event of {bytes} bytes is longer than {EVENT_BYTES_MAX}")]
     TooLong {
@@ -105,6 +114,8 @@ pub enum EventError {
 pub struct Events {
     bytes: Vec<u8>,
     digests: Vec<u8>,
+    subjects: Vec<Subject>,
+    has_raw: bool,
 }
 
 impl Events {
@@ -137,8 +148,8 @@ impl Events {
         payload: &P,
     ) -> Result<(), EventError> {
         self.push_with(P::KIND, P::VERSION, at, subject, |bytes| {
-            // Writing to memory fails only for values MessagePack cannot hold; no payload has any.
-            rmp_serde::encode::write(bytes, payload).map_err(|_| EventError::TooLong { bytes: 0 })
+            rmp_serde::encode::write(bytes, payload)
+                .map_err(|error| EventError::Unsound { detail: error.to_string() })
         })
     }
 
@@ -157,7 +168,9 @@ impl Events {
         self.push_with(kind, version, at, subject, |bytes| {
             bytes.extend_from_slice(payload);
             Ok(())
-        })
+        })?;
+        self.has_raw = true;
+        Ok(())
     }
 
     fn push_with(
@@ -178,8 +191,9 @@ impl Events {
         self.bytes.extend_from_slice(&at.to_be_bytes());
         self.bytes.extend_from_slice(subject.as_slice());
         let written = payload(&mut self.bytes).and_then(|()| self.finish(start));
-        if written.is_err() {
-            self.bytes.truncate(start);
+        match written {
+            Ok(()) => self.subjects.push(subject),
+            Err(_) => self.bytes.truncate(start),
         }
         written
     }
@@ -199,9 +213,13 @@ impl Events {
         Ok(())
     }
 
-    /// (count, digest over the events' digests, the events' bytes).
-    pub(crate) fn into_parts(self) -> (u32, Digest, Vec<u8>) {
-        let count = u32::try_from(self.len()).unwrap_or(u32::MAX);
-        (count, digest(Domain::Events, &self.digests), self.bytes)
+    /// True when every payload was encoded here, and so is in the one form it can have.
+    pub(crate) const fn are_canonical(&self) -> bool {
+        !self.has_raw
+    }
+
+    /// (digest over the events' digests, the events' bytes, what each is about).
+    pub(crate) fn into_parts(self) -> (Digest, Vec<u8>, Vec<Subject>) {
+        (digest(Domain::Events, &self.digests), self.bytes, self.subjects)
     }
 }

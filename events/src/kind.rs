@@ -1,10 +1,12 @@
 //! Kinds of events and their versions, as a value: tests can pass a table of their own.
 
+use serde::Serialize;
+
 use crate::event::Body;
 use crate::payload::Stream;
 
 /// Number of a kind. Kinds from [`Kind::ANCILLARY`] on may be skipped by a fold that does not know them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Kind(pub u16);
 
 impl Kind {

@@ -193,7 +193,11 @@ impl FromStr for Rate {
 
 impl Serialize for Rate {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        (self.mantissa, self.scale).serialize(serializer)
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            (self.mantissa, self.scale).serialize(serializer)
+        }
     }
 }
 

@@ -213,6 +213,12 @@ impl Gather {
         }
     }
 
+    /// The newest arrival among the turns so far.
+    #[must_use]
+    pub fn newest_arrival(&self) -> Option<Millis> {
+        self.turns.iter().map(|fact| fact.place.at).max()
+    }
+
     fn model(&mut self, name: &str) -> u32 {
         if let Some(index) = self.models.get(name) {
             return *index;

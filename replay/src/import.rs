@@ -243,18 +243,42 @@ impl<'w, 'l, L: Log> Importer<'w, 'l, L> {
         let log = self.writer.log();
         let store = |error| ImportError::Write(WriteError::Append(AppendError::Store(error)));
         let mut known: Option<Known> = None;
-        for seq in log.positions_about(turn).map_err(store)? {
-            let mut learnt = Err(ImportError::Damaged { seq });
-            log.read(seq, &mut |first, stored| {
-                if let Some(event) = event_at(stored, seq.checked_sub(first)) {
-                    learnt = self.learn(&event, &mut known).ok_or(ImportError::Damaged { seq });
-                }
+        let positions = log.positions_about(turn).map_err(store)?;
+        let mut rest = positions.as_slice();
+        while let [seq, ..] = rest {
+            // A turn and its result mostly lie in one batch: it is read once for both.
+            let mut taken = 0;
+            log.read(*seq, &mut |first, stored| {
+                taken = self.learn_all(first, stored, rest, &mut known);
                 ControlFlow::Break(())
             })
             .map_err(store)?;
-            learnt?;
+            rest = match rest.get(taken..) {
+                Some(left) if taken > 0 => left,
+                _ => return Err(ImportError::Damaged { seq: *seq }),
+            };
         }
         Ok(known)
+    }
+
+    /// Takes in what a stored batch says at the positions it holds; how many those were, before the first
+    /// that does not decode.
+    fn learn_all(
+        &self,
+        first: Seq,
+        stored: &[u8],
+        positions: &[Seq],
+        known: &mut Option<Known>,
+    ) -> usize {
+        let batch = Entry::split(stored).and_then(|(_, _, bytes)| Batch::parse_header(bytes).ok());
+        let Some(batch) = batch else { return 0 };
+        let author = batch.header.author;
+        let mut events = (first..).zip(batch.events());
+        let learnt = positions.iter().take_while(|position| {
+            let event = events.find(|(seq, _)| seq == *position);
+            event.is_some_and(|(_, event)| self.learn(&Stored { author, event }, known).is_some())
+        });
+        learnt.count()
     }
 
     /// Takes in what one stored event says of a turn; `None` when it does not decode.
@@ -299,11 +323,4 @@ fn completeness(usage: &Usage) -> [Option<u32>; 7] {
 struct Stored<'a> {
     author: AuthorId,
     event: EventRef<'a>,
-}
-
-fn event_at(stored: &[u8], index: Option<u64>) -> Option<Stored<'_>> {
-    let (_, _, bytes) = Entry::split(stored)?;
-    let batch = Batch::parse(bytes).ok()?;
-    let event = batch.events().nth(usize::try_from(index?).ok()?)?;
-    Some(Stored { author: batch.header.author, event })
 }

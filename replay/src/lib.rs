@@ -13,4 +13,5 @@ pub mod report;
 pub mod reprice;
 pub mod sample;
 pub mod strategy;
+pub mod synth;
 pub mod writer;

@@ -27,8 +27,10 @@ pub const WEEK: Millis = 604_800_000;
 
 const WEEK_FILE: &[u8] = include_bytes!("../sample/week.msgpack");
 const BOOK_FILE: &[u8] = include_bytes!("../sample/sample-book.json");
-const SOURCE: &str = "agent-turns-csv";
-const CLIENT: &str = "claude-code";
+/// The source's kind: what its rows' ids are keyed under.
+pub const SOURCE: &str = "agent-turns-csv";
+/// What sent every turn of such a source.
+pub const CLIENT: &str = "claude-code";
 
 /// Why the sample cannot be made.
 #[derive(Debug, thiserror::Error)]

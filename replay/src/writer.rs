@@ -1,13 +1,12 @@
 //! Writes a ledger of one's own: keys, its first events, and batches of a bounded size.
 
-use events::admission::{Refusal, admit};
-use events::batch::{Author, SignedBatch};
+use events::admission::Admitted;
+use events::batch::Author;
 use events::event::{EventError, Events, Payload};
-use events::ids::{AuthorId, LedgerId, Millis, Subject};
-use events::kind::KindTable;
+use events::ids::{AuthorId, Millis, Subject};
 use events::log::{AppendError, Log};
 use events::payload::{Actor, ActorChange, LedgerOpened, Stream};
-use events::sign::{SigningKey, Verifier};
+use events::sign::SigningKey;
 
 /// Most events in a batch of bulk work, so that other work finds its turn.
 pub const BULK_BATCH_EVENTS: usize = 256;
@@ -18,9 +17,6 @@ pub enum WriteError<E: std::error::Error + 'static> {
     /// An event cannot be encoded.
     #[error(transparent)]
     Event(#[from] EventError),
-    /// A batch of one's own was not admitted.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
     /// The log did not take it.
     #[error(transparent)]
     Append(#[from] AppendError<E>),
@@ -42,13 +38,12 @@ pub struct Keys {
 pub struct Writer<'l, L: Log> {
     log: &'l mut L,
     author: Author,
-    ledger: LedgerId,
-    kinds: KindTable,
-    verifier: Verifier,
     pending: Events,
     /// A sealed batch the log has not taken: the same bytes are tried again, never others.
-    unsent: Option<SignedBatch>,
+    unsent: Option<Admitted>,
     last_at: Millis,
+    /// When the owner takes the batches in; `None` where that is the `at` of their last event.
+    received: Option<Millis>,
     batches: u64,
 }
 
@@ -60,14 +55,19 @@ impl<'l, L: Log> Writer<'l, L> {
         Self {
             log,
             author: Author::new(key, ledger, tip),
-            ledger,
-            kinds: KindTable::current(),
-            verifier: Verifier::new(),
             pending: Events::new(),
             unsent: None,
             last_at: 0,
+            received: None,
             batches: 0,
         }
+    }
+
+    /// The same, for batches that are taken in at an instant of the owner's clock.
+    #[must_use]
+    pub const fn received_at(mut self, received: Millis) -> Self {
+        self.received = Some(received);
+        self
     }
 
     /// The log as it stands, without what is pending.
@@ -106,18 +106,19 @@ impl<'l, L: Log> Writer<'l, L> {
         if self.pending.len() == BULK_BATCH_EVENTS { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is pending, received at the `at` of its last event.
+    /// Writes what is pending.
     ///
     /// # Errors
     /// [`WriteError`].
     pub fn flush(&mut self) -> Result<(), WriteError<L::Error>> {
         loop {
             if self.unsent.is_none() {
-                self.unsent = self.author.seal(std::mem::take(&mut self.pending));
+                let events = std::mem::take(&mut self.pending);
+                self.unsent = Admitted::own(&mut self.author, events);
             }
-            let Some(batch) = self.unsent.clone() else { return Ok(()) };
-            let batch = admit(batch, &self.ledger, &self.kinds, &mut self.verifier)?;
-            self.log.append(&[batch], self.last_at)?;
+            let Some(batch) = &self.unsent else { return Ok(()) };
+            let received = self.received.unwrap_or(self.last_at);
+            self.log.append(std::slice::from_ref(batch), received)?;
             self.unsent = None;
             self.batches += 1;
         }

@@ -1,7 +1,14 @@
 //! The command line: one file per command.
 
+mod bench;
 mod completions;
+mod home;
+mod import;
+mod init;
+mod keys;
+mod ledger;
 mod replay;
+mod when;
 
 use std::process::ExitCode;
 
@@ -24,7 +31,12 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Init(init::Init),
+    Import(import::Import),
     Replay(replay::Replay),
+    Ledger(ledger::Ledger),
+    Keys(keys::Keys),
+    Bench(bench::Bench),
     Completions(completions::Completions),
 }
 
@@ -44,7 +56,12 @@ pub fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
+        Command::Init(command) => command.run(),
+        Command::Import(command) => command.run(),
+        Command::Bench(command) => command.run(),
         Command::Replay(command) => command.run(),
+        Command::Ledger(command) => command.run(),
+        Command::Keys(command) => command.run(),
         Command::Completions(command) => command.run(),
     }
 }

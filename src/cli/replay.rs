@@ -20,7 +20,10 @@ use replay::reprice::By;
 use replay::sample;
 use replay::strategy::{CacheOptions, Strategy, Ttl, WriteKind};
 
+use super::home::HomeArg;
+use super::when::When;
 use crate::failure::{Failure, Kind};
+use crate::store::FjallLog;
 use crate::{progress, render};
 
 /// The sample's week: first instant, and instant after the last.
@@ -37,15 +40,28 @@ const WINDOW: (Millis, Millis) = (sample::WEEK_START, sample::WEEK_START + sampl
   ...@ttl=SECONDS|none,write=5m|1h,cache=off   with cache rules of its own
 
 Examples:
+  ferry replay
+  ferry replay --since 2026-01-05 --until 2026-01-12
   ferry replay --sample
   ferry replay --sample --strategy all:haiku --strategy mix:turn:0.25:opus,haiku
   ferry replay --sample --strategy all:opus --by model --ttl 3600 --write 1h
   ferry replay --sample --prices my-prices.json --json
   ferry replay --sample --plot week.svg")]
 pub(crate) struct Replay {
-    /// Replay the bundled week of agent traffic
-    #[arg(long, required = true)]
+    #[command(flatten)]
+    home: HomeArg,
+    /// Replay the bundled week of agent traffic instead of the ledger
+    #[arg(long, conflicts_with_all = ["since", "until"])]
     sample: bool,
+    /// Keep the sample's throw-away ledger in memory instead of on disk
+    #[arg(long, requires = "sample")]
+    memory: bool,
+    /// First day or instant, UTC: 2026-01-05 or 2026-01-05T08:00:00Z; default 7 days before the newest turn
+    #[arg(long, value_name = "WHEN")]
+    since: Option<When>,
+    /// Day or instant after the last, UTC; default after the newest turn
+    #[arg(long, value_name = "WHEN")]
+    until: Option<When>,
     /// Price this strategy instead of the default rows; may be given several times
     #[arg(long, value_name = "STRATEGY")]
     strategy: Vec<Strategy>,
@@ -98,17 +114,63 @@ impl From<ByArg> for By {
 impl Replay {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let prices = self.prices()?;
-        let (log, head) = sample_ledger()?;
+        if !self.sample {
+            let store = self.home.open()?;
+            let head = store.vouched_head()?;
+            let outcome = self.replay(&store, head.as_ref(), prices.as_ref());
+            store.close()?;
+            return outcome;
+        }
+        if self.memory {
+            let (log, head) = sample_ledger(MemoryLog::new(sample::ledger_id()))?;
+            return self.replay(&log, Some(&head), prices.as_ref());
+        }
+        let folder = tempfile::tempdir().map_err(|error| making_sample(error.into()))?;
+        let (log, head) = sample_ledger(FjallLog::throw_away(folder.path(), sample::ledger_id())?)?;
+        self.replay(&log, Some(&head), prices.as_ref())
+    }
+
+    fn replay<L: Log>(
+        &self,
+        log: &L,
+        head: Option<&SignedHead>,
+        prices: Option<&BookFile>,
+    ) -> Result<(), Failure> {
         let started = Instant::now();
-        let (folded, window) = read(&log, &head)?;
+        let (folded, gather) = read(log, head)?;
         let checked_in = started.elapsed();
-        let book = prices.as_ref().map_or_else(|| folded.world.book.clone(), BookFile::book);
-        let report = self.report(&folded, &window, &book)?;
+        let (from, until) = self.window(&gather);
+        let window = gather.finish(from, until);
+        let book = self.book(&folded, prices)?;
+        let report = self.report(&folded, &window, &book, (from, until))?;
         if let Some(path) = &self.plot {
             render::plot::draw(&report, path)
                 .map_err(|error| Failure::usage(format!("drawing {}", path.display()), error))?;
         }
         self.print(&report, checked_in)
+    }
+
+    /// What was asked for; else the newest seven days there are turns in.
+    fn window(&self, gather: &Gather) -> (Millis, Millis) {
+        if self.sample {
+            return WINDOW;
+        }
+        let after_newest = || gather.newest_arrival().map_or(0, |newest| newest.saturating_add(1));
+        let until = self.until.map_or_else(after_newest, |when| when.millis());
+        let from =
+            self.since.map_or_else(|| until.saturating_sub(sample::WEEK), |when| when.millis());
+        (from.min(until), until)
+    }
+
+    /// The prices that were given; else the ledger's; else the bundled ones.
+    fn book(&self, folded: &Folded, prices: Option<&BookFile>) -> Result<Book, Failure> {
+        match prices {
+            Some(file) => Ok(file.book()),
+            None if folded.world.book.engines().next().is_some() => Ok(folded.world.book.clone()),
+            None => {
+                sample::book().map(|file| file.book()).map_err(|error| making_sample(error.into()))
+            }
+        }
     }
 
     fn prices(&self) -> Result<Option<BookFile>, Failure> {
@@ -118,15 +180,22 @@ impl Replay {
         BookFile::parse(&json).map(Some).map_err(|error| Failure::usage(reading(), error))
     }
 
-    fn report(&self, folded: &Folded, window: &Window, book: &Book) -> Result<Report, Failure> {
+    fn report(
+        &self,
+        folded: &Folded,
+        window: &Window,
+        book: &Book,
+        (from, until): (Millis, Millis),
+    ) -> Result<Report, Failure> {
         let pricing = |error| Failure::usage("pricing strategies", error);
         let request = Request {
             strategies: self.strategies(book, window).map_err(pricing)?,
-            reference: reference(book),
+            // One's own turns are compared with what they were, not with their model's family.
+            reference: if self.sample { reference(book) } else { Strategy::recorded() },
             cache: CacheOptions { ttl: self.ttl, write: self.write, off: self.no_cache },
             by: self.by.map(By::from),
-            from: WINDOW.0,
-            until: WINDOW.1,
+            from,
+            until,
         };
         let bar = progress::bar("pricing strategies", request.strategies.len() as u64);
         let head = &folded.head;
@@ -144,7 +213,7 @@ impl Replay {
         if !self.strategy.is_empty() {
             return Ok(self.strategy.iter().cloned().map(Labelled::plain).collect());
         }
-        let rows = book_rows(book)?;
+        let rows = if self.sample { book_rows(book)? } else { Vec::new() };
         if rows.is_empty() { default_rows(book, window) } else { Ok(rows) }
     }
 
@@ -167,26 +236,27 @@ impl Replay {
     }
 }
 
-/// The bundled week as a throw-away ledger: imported, signed, stored.
-fn sample_ledger() -> Result<(MemoryLog, SignedHead), Failure> {
-    let making =
-        |error: Box<dyn std::error::Error>| Failure::new(Kind::Corrupt, "making the sample", error);
-    let turns = sample::turns().map_err(|error| making(error.into()))?;
-    let book = sample::book().map_err(|error| making(error.into()))?;
-    let mut log = MemoryLog::new(sample::ledger_id());
+fn making_sample(error: Box<dyn std::error::Error>) -> Failure {
+    Failure::new(Kind::Corrupt, "making the sample", error)
+}
+
+/// The bundled week in a throw-away ledger: imported, signed, stored.
+fn sample_ledger<L: Log>(mut log: L) -> Result<(L, SignedHead), Failure> {
+    let turns = sample::turns().map_err(|error| making_sample(error.into()))?;
+    let book = sample::book().map_err(|error| making_sample(error.into()))?;
     let bar = progress::bar("importing the sample", turns.len() as u64);
     let head = sample::build(&mut log, &turns, &book, &mut || bar.inc(1))
-        .map_err(|error| making(error.into()))?;
+        .map_err(|error| making_sample(error.into()))?;
     bar.finish_and_clear();
     Ok((log, head))
 }
 
 /// Reads a ledger back: every link, digest and signature is checked before anything is counted.
-fn read<L: Log>(log: &L, head: &SignedHead) -> Result<(Folded, Window), Failure> {
+fn read<L: Log>(log: &L, head: Option<&SignedHead>) -> Result<(Folded, Gather), Failure> {
     let kinds = KindTable::current();
-    let checks = Checks { kinds: &kinds, signatures: Signatures::Check, head: Some(head) };
-    let mut gather = Gather::new(head.head.ledger, true);
-    let bar = progress::bar("checking the ledger", head.head.next);
+    let checks = Checks { kinds: &kinds, signatures: Signatures::Check, head };
+    let mut gather = Gather::new(log.head().ledger, true);
+    let bar = progress::bar("checking the ledger", log.head().next);
     let folded = fold(log, checks, &mut |context, body, effect| {
         bar.inc(1);
         if effect == Effect::Applied {
@@ -194,5 +264,5 @@ fn read<L: Log>(log: &L, head: &SignedHead) -> Result<(Folded, Window), Failure>
         }
     });
     bar.finish_and_clear();
-    Ok((folded?, gather.finish(WINDOW.0, WINDOW.1)))
+    Ok((folded?, gather))
 }

@@ -19,6 +19,9 @@ const PARTS_SHOWN: usize = 12;
 pub(crate) fn print(out: &mut impl Write, report: &Report, checked_in: Duration) -> io::Result<()> {
     headline(out, report, checked_in)?;
     writeln!(out)?;
+    if report.window.turns == 0 {
+        return writeln!(out, "No turns in this window: ferry import traffic FILE brings some in.");
+    }
     print_table(out, &main_table(report))?;
     for row in report.rows.iter().filter(|row| !row.by.is_empty()) {
         writeln!(out, "\n{BOLD}{}{BOLD:#}", row.label)?;

@@ -54,6 +54,14 @@ impl FjallLog {
         Ok(opened)
     }
 
+    /// A log that nobody will miss: it promises nothing, and has no head beside it.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn throw_away(folder: &Path, ledger: LedgerId) -> Result<Self, StoreError> {
+        Self::open(folder, ledger, PersistMode::Buffer)
+    }
+
     /// Takes up the chain where the store ends.
     fn resume(&mut self, ledger: LedgerId) -> Result<(), StoreError> {
         let snapshot = self.database.snapshot();

@@ -5,6 +5,7 @@
 //! against each other, and what does not fit is refused by name. This is the only module that names fjall.
 
 mod boot;
+mod copy;
 mod error;
 pub mod head;
 mod home;
@@ -14,6 +15,7 @@ mod log;
 mod open;
 mod syncer;
 
+pub use copy::Copy;
 pub use error::StoreError;
 pub use home::Home;
 pub use keys::KeyFiles;

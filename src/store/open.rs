@@ -17,7 +17,7 @@ use replay::writer::{WriteError, Writer, author_subject, open_ledger};
 
 use super::head::{
     Evidence, Missing, Record, Refusal, RunSlot, Slot, Stop, SyncSlots, WitnessSlot, judge,
-    read_all,
+    newest_signed, read_all,
 };
 use super::syncer::{SyncState, Syncer};
 use super::{FjallLog, Home, KeyFiles, StoreError, boot};
@@ -218,6 +218,14 @@ impl Store {
     /// [`StoreError::SyncFailed`].
     pub fn sync(&self) -> Result<Head, StoreError> {
         self.syncer.as_ref().ok_or(StoreError::SyncFailed)?.wait()
+    }
+
+    /// The newest head a sync record vouched for when the ledger was opened, or since.
+    ///
+    /// # Errors
+    /// When the records cannot be read.
+    pub fn vouched_head(&self) -> Result<Option<SignedHead>, StoreError> {
+        newest_signed(&self.home.head())
     }
 
     /// The end of the log, signed by the node key.

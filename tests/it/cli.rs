@@ -1,9 +1,21 @@
 //! The real binary, as a person runs it.
 
+use std::path::Path;
 use std::process::{Command, Output};
 
+/// Runs ferry without a ledger of anybody's.
 fn ferry(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_ferry")).args(arguments).output().unwrap()
+    ferry_at(Path::new("/nowhere/ferry"), arguments)
+}
+
+/// Runs ferry on the ledger of a folder.
+fn ferry_at(home: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ferry"))
+        .args(arguments)
+        .env("FERRY_HOME", home)
+        .env("FERRY_WITNESS", "off")
+        .output()
+        .unwrap()
 }
 
 fn stdout(arguments: &[&str]) -> String {
@@ -148,7 +160,12 @@ fn mistakes_get_one_line_and_exit_code_2() {
     let (code, message) = strategy("cheapest");
     assert_eq!(code, Some(2));
     assert!(message.contains("'cheapest' is no strategy; write all:MODEL"), "{message}");
-    assert_eq!(failure(&["replay"]).0, Some(2));
+    let (code, message) = failure(&["replay"]);
+    assert_eq!(code, Some(2));
+    assert_eq!(
+        message,
+        "ferry: opening the ledger: there is no ledger in /nowhere/ferry; run ferry init\n"
+    );
     assert_eq!(failure(&["replay", "--sample", "--ttl", "soon"]).0, Some(2));
 }
 
@@ -159,4 +176,162 @@ fn help_has_examples_and_completions_know_the_commands() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(stdout(&["completions", shell]).contains("replay"), "{shell}");
     }
+}
+
+/// A ledger in a folder of its own.
+struct Ledger(tempfile::TempDir);
+
+impl Ledger {
+    fn new() -> Self {
+        let ledger = Self(tempfile::tempdir().unwrap());
+        assert!(ledger.says(&["init"]).starts_with("A new ledger in "));
+        ledger
+    }
+
+    fn home(&self) -> std::path::PathBuf {
+        self.0.path().join("home")
+    }
+
+    fn says(&self, arguments: &[&str]) -> String {
+        let output = ferry_at(&self.home(), arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn json(&self, arguments: &[&str]) -> serde_json::Value {
+        serde_json::from_str(&self.says(&[arguments, &["--json"]].concat())).unwrap()
+    }
+
+    fn fails(&self, arguments: &[&str]) -> (Option<i32>, String) {
+        let output = ferry_at(&self.home(), arguments);
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    }
+
+    fn file(&self, name: &str, content: &str) -> String {
+        let path = self.0.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+}
+
+const TURNS: &str = r#"{"id":"1","conversation":"c","model":"gpt-5.5","at":"2026-02-01T00:00:00Z","usage":{"prompt_tokens":1000,"completion_tokens":10,"prompt_tokens_details":{"cached_tokens":0}},"convention":"openai"}
+{"id":"2","conversation":"c","model":"gpt-5.5","at":"2026-02-01T00:01:00Z","usage":{"prompt_tokens":2000,"completion_tokens":20,"prompt_tokens_details":{"cached_tokens":900}},"convention":"openai"}
+{"id":"3","model":"nobody/knows-1","at":"2026-02-03T00:00:00Z","usage":{"prompt_tokens":5,"completion_tokens":1},"convention":"openai"}
+{"id":"4","at":"2026-02-03T00:00:00Z"}
+"#;
+
+#[test]
+fn a_ledger_of_ones_own_from_init_to_replay() {
+    let ledger = Ledger::new();
+    assert_eq!(ledger.fails(&["init"]).0, Some(2), "a ledger is made once");
+    let nothing = ledger.says(&["replay"]);
+    assert!(nothing.contains("No turns in this window: ferry import traffic FILE"), "{nothing}");
+    let file = ledger.file("turns.jsonl", TURNS);
+    let dry = ledger.says(&["import", "traffic", "--dry-run", &file]);
+    assert!(
+        dry.contains("4 rows, 3 turns, 1 refused")
+            && dry.contains("turns.jsonl:4: model is missing"),
+        "{dry}"
+    );
+    let first = ledger.json(&["import", "traffic", &file]);
+    assert_eq!((&first[0]["turns"], &first[0]["refused"]), (&3.into(), &1.into()));
+    let before = ledger.json(&["replay"]);
+    let again = ledger.json(&["import", "traffic", &file, &file]);
+    for outcome in again.as_array().unwrap() {
+        assert_eq!((&outcome["turns"], &outcome["repeated"]), (&0.into(), &3.into()));
+    }
+    let after = ledger.json(&["replay"]);
+    assert_eq!(before["rows"], after["rows"], "importing again changes no figure");
+    let recorded = &after["rows"][0];
+    // 1,000 uncached; 1,100 uncached and 900 read; outputs; the third has no price.
+    assert_eq!(recorded["cost_at_least_usd"], "0.011850000000");
+    assert_eq!((&recorded["unknown_price"], &recorded["as_reported"]), (&1.into(), &2.into()));
+    let one_day = ledger.json(&["replay", "--since", "2026-02-03", "--until", "2026-02-04"]);
+    assert_eq!(one_day["window"]["turns"], 1);
+    assert_eq!(ledger.fails(&["replay", "--since", "soon"]).0, Some(2));
+}
+
+#[test]
+fn the_ledger_itself_can_be_looked_at() {
+    let ledger = Ledger::new();
+    let file = ledger.file("turns.jsonl", TURNS);
+    ledger.says(&["import", "traffic", &file]);
+    let tail = ledger.says(&["ledger", "tail", "-n", "3"]);
+    let kinds: Vec<&str> =
+        tail.lines().map(|line| line.split_whitespace().nth(2).unwrap()).collect();
+    assert_eq!(kinds, ["turn", "result", "import"]);
+    let event = ledger.json(&["ledger", "show", "5"]);
+    assert_eq!(
+        (&event["kind"], &event["says"]["usage"]["prompt"]),
+        (&"result".into(), &1000.into())
+    );
+    assert_eq!(event["says"]["finish"], "unknown");
+    assert_eq!(ledger.fails(&["ledger", "show", "99"]).0, Some(2));
+    assert!(
+        ledger.says(&["ledger", "verify"]).starts_with("11 events in 3 batches: every position")
+    );
+    let head = ledger.json(&["ledger", "head"]);
+    assert_eq!((&head["next"], &head["vouched"]["next"]), (&11.into(), &11.into()));
+    let keys = ledger.json(&["keys", "list"]);
+    let streams: std::collections::BTreeSet<&str> =
+        keys.as_array().unwrap().iter().map(|key| key["stream"].as_str().unwrap()).collect();
+    assert_eq!(streams, ["agent", "node", "people", "proxy"].into());
+    let export = ledger.0.path().join("export.ferry");
+    ledger.says(&["ledger", "export", export.to_str().unwrap()]);
+    assert!(std::fs::metadata(&export).unwrap().len() > 1_000);
+    assert_eq!(
+        ledger.fails(&["ledger", "export", export.to_str().unwrap()]).0,
+        Some(2),
+        "nothing is overwritten"
+    );
+    // Nothing personal and nothing secret stands in it: no id in clear, no key.
+    let bytes = std::fs::read(&export).unwrap();
+    for entry in std::fs::read_dir(ledger.home().join("keys")).unwrap() {
+        let key = std::fs::read(entry.unwrap().path()).unwrap();
+        assert!(!bytes.windows(32).any(|window| window == key));
+    }
+}
+
+#[test]
+fn a_rotten_copy_is_named_and_an_older_store_refused() {
+    let ledger = Ledger::new();
+    let file = ledger.file("turns.jsonl", TURNS);
+    ledger.says(&["import", "traffic", &file]);
+    let home = ledger.home();
+    let copy = home.to_str().unwrap();
+    assert!(
+        ledger
+            .says(&["ledger", "verify", "--copy", copy])
+            .contains("vouches for everything before 11")
+    );
+    std::fs::remove_dir_all(home.join("ledger")).unwrap();
+    let (code, message) = ledger.fails(&["ledger", "verify", "--copy", copy]);
+    assert!(code == Some(2) || code == Some(3) || code == Some(4), "{message}");
+    std::fs::create_dir(home.join("ledger")).unwrap();
+    let (code, message) = ledger.fails(&["ledger", "verify", "--copy", copy]);
+    assert_eq!(code, Some(4));
+    assert!(message.contains("rolled back"), "{message}");
+    let (code, message) = ledger.fails(&["replay"]);
+    assert_eq!(code, Some(4));
+    assert!(message.contains("RolledBack: the store ends at position 0"), "{message}");
+    assert!(message.contains("vouches for everything before 11"), "{message}");
+}
+
+#[test]
+fn a_synthetic_ledger_has_the_same_bytes_for_the_same_seed() {
+    let link = |seed: &str| {
+        stdout(&["bench", "synth", "--turns", "500", "--seed", seed])
+            .lines()
+            .last()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(link("7"), link("7"));
+    assert_ne!(link("7"), link("8"));
+}
+
+#[test]
+fn the_sample_in_memory_is_the_sample_on_disk() {
+    let digest = |more: &[&str]| stdout(&[&["replay", "--sample", "--digest"], more].concat());
+    assert_eq!(digest(&[]), digest(&["--memory"]));
 }

@@ -7,7 +7,8 @@
 mod normalise;
 mod raw;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::Error as _;
+use serde::{Deserialize, Serialize, Serializer};
 
 pub use self::normalise::Convention;
 pub use self::raw::RawUsage;
@@ -53,10 +54,10 @@ impl UsageMarks {
 
 /// Normalised usage of one request, in tokens. `None` is unknown, which is never zero.
 ///
-/// No figure is above [`TOKENS_MAX`], and no part is larger than its whole: what says otherwise does
-/// not decode.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Unchecked")]
+/// No figure is above [`TOKENS_MAX`], and no part is larger than its whole: what says otherwise neither
+/// encodes nor decodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Stored")]
 pub struct Usage {
     /// The whole prompt: uncached, read from and written to the cache.
     pub prompt: Option<u32>,
@@ -76,9 +77,32 @@ pub struct Usage {
     pub marks: UsageMarks,
 }
 
-/// [`Usage`] as stored, before it is known to make sense.
-#[derive(Deserialize)]
-struct Unchecked {
+impl Usage {
+    /// Checks that no figure is out of range and no part larger than its whole: an event that holds
+    /// other usage is refused.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let cached = [self.cache_read, self.cache_write_5m, self.cache_write_1h];
+        let figures = [self.prompt, self.output, self.reasoning, self.images];
+        if cached.iter().chain(&figures).flatten().any(|figure| *figure > TOKENS_MAX) {
+            return Err("a token count is larger than any request");
+        }
+        let cached: u64 = cached.iter().flatten().map(|figure| u64::from(*figure)).sum();
+        if self.prompt.is_some_and(|prompt| cached > u64::from(prompt)) {
+            return Err("the cached tokens are more than the prompt");
+        }
+        if self.output.zip(self.reasoning).is_some_and(|(output, part)| part > output) {
+            return Err("the reasoning is more than the answer");
+        }
+        Ok(())
+    }
+}
+
+/// [`Usage`] as stored: checked on the way in and on the way out.
+#[derive(Serialize, Deserialize)]
+struct Stored {
     prompt: Option<u32>,
     cache_read: Option<u32>,
     cache_write_5m: Option<u32>,
@@ -89,33 +113,42 @@ struct Unchecked {
     marks: UsageMarks,
 }
 
-impl TryFrom<Unchecked> for Usage {
+impl TryFrom<Stored> for Usage {
     type Error = &'static str;
 
-    fn try_from(stored: Unchecked) -> Result<Self, Self::Error> {
+    fn try_from(stored: Stored) -> Result<Self, Self::Error> {
+        let Stored { prompt, cache_read, cache_write_5m, cache_write_1h, .. } = stored;
+        let Stored { output, reasoning, images, marks, .. } = stored;
         let usage = Self {
-            prompt: stored.prompt,
-            cache_read: stored.cache_read,
-            cache_write_5m: stored.cache_write_5m,
-            cache_write_1h: stored.cache_write_1h,
-            output: stored.output,
-            reasoning: stored.reasoning,
-            images: stored.images,
-            marks: stored.marks,
+            prompt,
+            cache_read,
+            cache_write_5m,
+            cache_write_1h,
+            output,
+            reasoning,
+            images,
+            marks,
         };
-        let cached = [usage.cache_read, usage.cache_write_5m, usage.cache_write_1h];
-        let figures = [usage.prompt, usage.output, usage.reasoning, usage.images];
-        if cached.iter().chain(&figures).flatten().any(|figure| *figure > TOKENS_MAX) {
-            return Err("a token count is larger than any request");
+        usage.check().map(|()| usage)
+    }
+}
+
+impl Serialize for Usage {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.check().map_err(S::Error::custom)?;
+        let Self { prompt, cache_read, cache_write_5m, cache_write_1h, .. } = *self;
+        let Self { output, reasoning, images, marks, .. } = *self;
+        Stored {
+            prompt,
+            cache_read,
+            cache_write_5m,
+            cache_write_1h,
+            output,
+            reasoning,
+            images,
+            marks,
         }
-        let cached: u64 = cached.iter().flatten().map(|figure| u64::from(*figure)).sum();
-        if usage.prompt.is_some_and(|prompt| cached > u64::from(prompt)) {
-            return Err("the cached tokens are more than the prompt");
-        }
-        if usage.output.zip(usage.reasoning).is_some_and(|(output, part)| part > output) {
-            return Err("the reasoning is more than the answer");
-        }
-        Ok(usage)
+        .serialize(serializer)
     }
 }
 
@@ -227,16 +260,17 @@ mod tests {
     }
 
     #[test]
-    fn stored_usage_that_makes_no_sense_does_not_decode() {
-        let decodes = |usage: Usage| {
-            let bytes = rmp_serde::to_vec(&usage).unwrap();
-            rmp_serde::from_slice::<Usage>(&bytes).is_ok()
-        };
+    fn usage_that_makes_no_sense_neither_encodes_nor_decodes() {
+        let encodes = |usage: Usage| rmp_serde::to_vec(&usage).is_ok();
         let usage = Usage { prompt: Some(100), cache_read: Some(60), ..Usage::default() };
-        assert!(decodes(Usage { cache_write_1h: Some(40), ..usage }));
-        assert!(!decodes(Usage { cache_write_1h: Some(41), ..usage }));
-        assert!(!decodes(Usage { prompt: Some(u32::MAX), ..usage }));
-        assert!(!decodes(Usage { output: Some(1), reasoning: Some(2), ..usage }));
+        assert!(encodes(Usage { cache_write_1h: Some(40), ..usage }));
+        assert!(!encodes(Usage { cache_write_1h: Some(41), ..usage }));
+        assert!(!encodes(Usage { prompt: Some(u32::MAX), ..usage }));
+        assert!(!encodes(Usage { output: Some(1), reasoning: Some(2), ..usage }));
+        let mut bytes = rmp_serde::to_vec(&usage).unwrap();
+        assert_eq!(bytes[1..3], [100, 60]);
+        bytes[2] = 101;
+        assert!(rmp_serde::from_slice::<Usage>(&bytes).is_err());
     }
 
     #[test]

@@ -10,4 +10,4 @@ mod slots;
 
 pub use record::{Record, Slot};
 pub use rule::{Evidence, Missing, Refusal, Stop, Voucher, judge};
-pub(super) use slots::{RunSlot, SyncSlots, WitnessSlot, read_all};
+pub(super) use slots::{RunSlot, SyncSlots, WitnessSlot, newest_signed, read_all};

@@ -7,7 +7,7 @@ use events::bytes::{Bytes, Bytes16};
 use events::hash::{Domain, LedgerSecret, digest, mac};
 use events::head::{Head, SignedHead};
 use events::ids::AuthorId;
-use events::sign::{Signature, SigningKey, Verifier};
+use events::sign::{SigningKey, Verifier};
 
 /// Bytes of a record.
 pub(super) const RECORD_BYTES: usize = CHECKSUM_AT + 32;
@@ -117,9 +117,13 @@ impl Proof<'_> {
     /// True for this node's signature over the record's head.
     #[must_use]
     pub fn is_signed_by(&self, node: &AuthorId, record: &Record) -> bool {
-        let signature: Signature = Bytes(self.proof);
-        let signed = SignedHead { head: record.head, node: self.node, signature };
-        self.node == *node && signed.check(&mut Verifier::new()).is_ok()
+        self.node == *node && self.signed_head(record).check(&mut Verifier::new()).is_ok()
+    }
+
+    /// The head as its node signed it, whoever that is.
+    #[must_use]
+    pub const fn signed_head(&self, record: &Record) -> SignedHead {
+        SignedHead { head: record.head, node: self.node, signature: Bytes(self.proof) }
     }
 
     /// True for a keyed digest of this key.

@@ -5,8 +5,9 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use events::hash::LedgerSecret;
+use events::head::SignedHead;
 use events::ids::{AuthorId, LedgerId};
-use events::sign::SigningKey;
+use events::sign::{SigningKey, Verifier};
 
 use super::record::RECORD_BYTES;
 use super::{Record, Slot};
@@ -27,6 +28,26 @@ pub(in crate::store) fn read_all(
         Ok(Record::parse(&bytes, |record, proof| proof.is_signed_by(node, record)))
     };
     Ok((run, [sync(SYNC[0])?, sync(SYNC[1])?]))
+}
+
+/// The newest head that a folder's sync records vouch for, whichever key signed it: for looking at a copy
+/// without the owner's keys. Whether the key is the ledger's own is for the keyring to say.
+pub(in crate::store) fn newest_signed(folder: &Path) -> Result<Option<SignedHead>, StoreError> {
+    let mut newest: Option<(u64, SignedHead)> = None;
+    for name in SYNC {
+        let bytes = read(&folder.join(name))?;
+        let mut signed = None;
+        let slot = Record::parse(&bytes, |record, proof| {
+            signed = Some(proof.signed_head(record));
+            signed.is_some_and(|head| head.check(&mut Verifier::new()).is_ok())
+        });
+        if let Some((record, head)) = slot.record().zip(signed)
+            && newest.is_none_or(|(counter, _)| counter < record.counter)
+        {
+            newest = Some((record.counter, head));
+        }
+    }
+    Ok(newest.map(|(_, head)| head))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, StoreError> {

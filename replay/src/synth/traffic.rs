@@ -1,0 +1,173 @@
+//! The events of turns: asked, answered, closed, repeated, amended.
+
+use events::bytes::Bytes;
+use events::hash::Domain;
+use events::ids::{Millis, Subject};
+use events::payload::{
+    Amend, AmendReason, DispatchResult, Ending, RawPairs, SourceKey, Turn, TurnClosed,
+};
+use events::usage::Usage;
+
+use super::SynthError;
+use super::desk::By;
+use super::dice::{Dice, Draw};
+use super::lane::{Lane, SOURCE};
+use super::stage::{Late, Stage};
+use super::turn::{Answer, Asked, Fate, Sent};
+
+impl Stage {
+    /// A lane sends its next turn.
+    ///
+    /// # Errors
+    /// None: what it writes is within the format's bounds.
+    pub(super) fn ask(&mut self, lane: &mut Lane) -> Result<(), SynthError> {
+        let (number, at) = (self.totals.turns, self.clock());
+        let prompt = lane.compose(self.now);
+        let row = (lane.by == By::Second).then(|| lane.row());
+        let subject = match &row {
+            Some(row) => {
+                let parts = [SOURCE.as_bytes(), row.as_bytes()];
+                self.secret.digest16(Domain::ImportedTurn, &parts)
+            }
+            None => drawn_subject(self.dice.of(number)),
+        };
+        let turn = Turn {
+            client: lane.client,
+            conversation: lane.conversation,
+            subagent: lane.subagent,
+            model: lane.model()?,
+            news: Some(prompt.news),
+            prefix_tokens: prompt.prefix,
+            source_key: row.as_deref().map(SourceKey::new).transpose()?,
+        };
+        self.desk.push(lane.by, at, subject, &turn)?;
+        self.totals.turns += 1;
+        let asked = lane.send(&prompt, Sent { subject, number, at, now: self.now });
+        if asked.repeated {
+            self.desk.push(By::Second, at + asked.repeat_delay(), subject, &turn)?;
+            self.totals.repeated += 1;
+            self.read.repeated += 1;
+        }
+        self.read.turns += u64::from(row.is_some());
+        lane.asked = Some(asked);
+        self.keep_house()
+    }
+
+    /// An attempt of a lane's turn ends.
+    ///
+    /// # Errors
+    /// None: what it writes is within the format's bounds.
+    pub(super) fn answer(&mut self, lane: &mut Lane, asked: Asked) -> Result<(), SynthError> {
+        match asked.fate {
+            Fate::Silent => {
+                self.totals.unanswered += 1;
+                lane.lose();
+            }
+            Fate::Retried if asked.attempt == 0 => {
+                self.settle(lane, &asked, &Answer::missing())?;
+                lane.asked = Some(asked.again(self.now));
+            }
+            Fate::Failed | Fate::Aborted => {
+                lane.lose();
+                self.settle(lane, &asked, &Answer::missing())?;
+                let failed = asked.fate == Fate::Failed;
+                let (ending, bytes) =
+                    if failed { (Ending::Failed, None) } else { (Ending::Aborted, Some(0)) };
+                self.close(lane.by, &asked, ending, bytes)?;
+            }
+            Fate::Unmetered | Fate::Retried | Fate::Answered => {
+                let answer = lane.answer(&asked, self.now);
+                self.settle(lane, &asked, &answer)?;
+                // An imported turn has an end of its own only where it was not answered.
+                if lane.by == By::Proxy {
+                    let bytes = Some(lane.answer_bytes());
+                    self.close(By::Proxy, &asked, Ending::Committed, bytes)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes an attempt's result, and notes what is to become of its figure.
+    fn settle(&mut self, lane: &Lane, asked: &Asked, answer: &Answer) -> Result<(), SynthError> {
+        let (at, engine) = (self.clock(), lane.model()?);
+        let result = DispatchResult {
+            attempt: asked.attempt,
+            turn_at: asked.turn_at,
+            engine,
+            usage: answer.usage,
+            raw_usage: RawPairs::of(&answer.raw),
+            parts: answer.parts,
+            finish: answer.finish,
+            latency_ms: u32::try_from(self.now - asked.since).ok(),
+        };
+        self.desk.push(lane.by, at, asked.subject, &result)?;
+        self.totals.results += 1;
+        if asked.repeated {
+            let at = at + asked.repeat_delay();
+            self.desk.push(By::Second, at, asked.subject, &result)?;
+            self.totals.repeated += 1;
+        }
+        if let Some((usage, reason)) = answer.later {
+            let amend = Amend {
+                attempt: asked.attempt,
+                engine,
+                turn_at: asked.turn_at,
+                replaces: answer.usage,
+                usage,
+                reason,
+            };
+            let (turn, again) = (asked.subject, asked.is_amended_twice());
+            let late = Late { by: lane.by, turn, amend, again };
+            self.late.insert((self.now + asked.amend_delay(), asked.number), late);
+        }
+        Ok(())
+    }
+
+    /// Writes a turn's end.
+    fn close(
+        &mut self,
+        by: By,
+        asked: &Asked,
+        ending: Ending,
+        bytes_sent: Option<u64>,
+    ) -> Result<(), SynthError> {
+        let closed = TurnClosed { ending, attempts: asked.attempt + 1, bytes_sent };
+        Ok(self.desk.push(by, self.clock(), asked.subject, &closed)?)
+    }
+
+    /// The better figure that is due comes.
+    ///
+    /// # Errors
+    /// None: what it writes is within the format's bounds.
+    pub(super) fn amend(&mut self) -> Result<(), SynthError> {
+        let Some(((at, number), late)) = self.late.pop_first() else { return Ok(()) };
+        self.now = at;
+        self.desk.push(late.by, self.clock(), late.turn, &late.amend)?;
+        self.totals.amends += 1;
+        self.read.amended += u64::from(late.by == By::Second);
+        if late.again {
+            let usage = corrected(&late.amend.usage);
+            let (replaces, reason) = (late.amend.usage, AmendReason::Corrected);
+            let amend = Amend { replaces, usage, reason, ..late.amend };
+            self.late.insert((at + CORRECTED_AFTER, number), Late { amend, again: false, ..late });
+        }
+        Ok(())
+    }
+}
+
+/// From a better figure to its correction. More than the clock goes back: of amends the latest counts.
+const CORRECTED_AFTER: Millis = 300_000;
+
+/// One answer token more than was said.
+fn corrected(usage: &Usage) -> Usage {
+    Usage { output: usage.output.map(|output| output + 1), ..*usage }
+}
+
+/// A live turn's id, as an owner draws it.
+fn drawn_subject(dice: Dice) -> Subject {
+    let mut subject = [0; 16];
+    subject[..8].copy_from_slice(&dice.draw(Draw::SubjectHigh).to_be_bytes());
+    subject[8..].copy_from_slice(&dice.draw(Draw::SubjectLow).to_be_bytes());
+    Bytes(subject)
+}

@@ -1,0 +1,252 @@
+//! `ferry import`: recorded traffic becomes events.
+
+use std::fs::File;
+use std::io::{BufReader, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use events::hash::LedgerSecret;
+use events::ids::Digest;
+use events::kind::KindTable;
+use events::payload::{Import as ImportEvent, Name, Stream};
+use indicatif::ProgressBar;
+use projections::keyring::Keyring;
+use replay::fold::{Checks, Signatures, fold};
+use replay::import::{ImportError, Importer, Recorded};
+use replay::writer::{Writer, author_subject};
+use serde::Serialize;
+
+use super::home::{HomeArg, now};
+use super::when::When;
+use crate::failure::{Failure, Kind};
+use crate::progress;
+use crate::store::{KeyFiles, Store, StoreError};
+use crate::traffic::{Options, Row, TrafficError, read};
+
+/// Lines that could not be read and are named one by one; the rest is counted.
+const REFUSALS_SHOWN: usize = 20;
+
+/// Bring recorded traffic into the ledger
+#[derive(Debug, Args)]
+pub(super) struct Import {
+    #[command(flatten)]
+    home: HomeArg,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Traffic(Traffic),
+}
+
+/// Import recorded turns: agent-turn CSV or JSONL (docs/import.md)
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Each turn is imported once, however often its file is: ids of rows are remembered.
+No text of prompts or answers is read.
+
+Examples:
+  ferry import traffic turns.jsonl
+  ferry import traffic --source billing-export january.jsonl february.jsonl
+  ferry import traffic --start 2026-01-05 agent_turns.csv
+  ferry import traffic --dry-run turns.jsonl"
+)]
+struct Traffic {
+    /// The files
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Name of what gave the rows their ids; rows of one source with one id are one turn
+    #[arg(long, value_name = "NAME")]
+    source: Option<String>,
+    /// When the sessions of an agent-turn CSV began, which tells only seconds from there; default today
+    #[arg(long, value_name = "WHEN")]
+    start: Option<When>,
+    /// Read and count, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What came of one file.
+#[derive(Debug, Default, Serialize)]
+struct Outcome {
+    file: String,
+    format: &'static str,
+    rows: u64,
+    turns: u64,
+    repeated: u64,
+    amended: u64,
+    refused: u64,
+    /// The first lines that could not be read, each with why.
+    refusals: Vec<String>,
+    #[serde(skip)]
+    digest: Option<Digest>,
+}
+
+impl Import {
+    pub(super) fn run(&self) -> Result<(), Failure> {
+        let Command::Traffic(traffic) = &self.command;
+        if traffic.dry_run {
+            let outcomes: Result<Vec<Outcome>, Failure> =
+                traffic.files.iter().map(|file| traffic.count(file)).collect();
+            return traffic.print(&outcomes?);
+        }
+        let mut store = self.home.open()?;
+        let outcomes = traffic.import(&mut store, &KeyFiles::new(self.home.home()?));
+        store.close()?;
+        traffic.print(&outcomes?)
+    }
+}
+
+impl Traffic {
+    fn import(&self, store: &mut Store, keys: &KeyFiles) -> Result<Vec<Outcome>, Failure> {
+        let (secret, keyring) = (keys.secret()?, keyring_of(store)?);
+        let mut outcomes = Vec::new();
+        for file in &self.files {
+            let proxy = keys.signing(Stream::Proxy)?;
+            let subject = author_subject(&proxy.public());
+            let mut writer = Writer::new(store, proxy).received_at(now());
+            let outcome = self.record(file, &mut writer, &secret, &keyring)?;
+            let event = outcome.event()?;
+            writer.push(now(), subject, &event).and_then(|()| writer.flush()).map_err(writing)?;
+            outcomes.push(outcome);
+        }
+        Ok(outcomes)
+    }
+
+    fn record(
+        &self,
+        file: &Path,
+        writer: &mut Writer<'_, Store>,
+        secret: &LedgerSecret,
+        keyring: &Keyring,
+    ) -> Result<Outcome, Failure> {
+        let mut importer = Importer::new(writer, secret, keyring);
+        let outcome = self.each_row(file, &mut |turn| importer.record(turn))?;
+        importer.finish().map_err(writing)?;
+        Ok(outcome)
+    }
+
+    fn count(&self, file: &Path) -> Result<Outcome, Failure> {
+        self.each_row(file, &mut |_| Ok::<_, ImportError<StoreError>>(Recorded::New))
+    }
+
+    fn each_row(
+        &self,
+        path: &Path,
+        record: &mut dyn FnMut(
+            &replay::import::ImportedTurn<'_>,
+        ) -> Result<Recorded, ImportError<StoreError>>,
+    ) -> Result<Outcome, Failure> {
+        let reading = || format!("importing {}", path.display());
+        let file = File::open(path).map_err(|error| Failure::usage(reading(), error))?;
+        let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+        let bar = progress::bar("importing", bytes);
+        let source = BufReader::new(bar.wrap_read(file));
+        let options = Options {
+            format: None,
+            start: self.start.map_or_else(start_of_today, When::millis),
+            source: self.source.as_deref(),
+        };
+        let mut outcome = Outcome { file: path.display().to_string(), ..Outcome::default() };
+        let summary: Result<_, TrafficError<ImportError<StoreError>>> =
+            read(source, &options, &mut |row| {
+                match row {
+                    Row::Turn(turn) => match record(&turn)? {
+                        Recorded::New => outcome.turns += 1,
+                        Recorded::Repeated => outcome.repeated += 1,
+                        Recorded::Amended => outcome.amended += 1,
+                    },
+                    Row::Refused(refusal) => outcome.refuse(path, &refusal.to_string()),
+                }
+                Ok(())
+            });
+        bar.finish_and_clear();
+        match summary {
+            Ok(summary) => {
+                outcome.format = summary.format.source();
+                outcome.rows = summary.rows;
+                outcome.digest = Some(summary.digest);
+                Ok(outcome)
+            }
+            Err(TrafficError::Stopped(error)) => Err(writing(error)),
+            Err(error) => Err(Failure::usage(reading(), error)),
+        }
+    }
+
+    fn print(&self, outcomes: &[Outcome]) -> Result<(), Failure> {
+        let mut out = anstream::stdout().lock();
+        if self.json {
+            let json = serde_json::to_string_pretty(outcomes)
+                .map_err(|error| Failure::new(Kind::Corrupt, "writing JSON", error))?;
+            writeln!(out, "{json}")?;
+            return Ok(());
+        }
+        for outcome in outcomes {
+            let Outcome { file, rows, turns, repeated, amended, refused, .. } = outcome;
+            let new = if self.dry_run { "turns" } else { "new turns" };
+            write!(out, "{file}: {rows} rows, {turns} {new}")?;
+            if !self.dry_run {
+                write!(out, ", {repeated} known already, {amended} with better figures")?;
+            }
+            writeln!(out, ", {refused} refused")?;
+            for refusal in &outcome.refusals {
+                writeln!(out, "  {refusal}")?;
+            }
+            let named = u64::try_from(outcome.refusals.len()).unwrap_or(u64::MAX);
+            if *refused > named {
+                writeln!(out, "  and {} more", refused - named)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Outcome {
+    fn refuse(&mut self, path: &Path, refusal: &str) {
+        self.refused += 1;
+        if self.refusals.len() < REFUSALS_SHOWN {
+            let refusal = refusal.strip_prefix("line ").unwrap_or(refusal);
+            self.refusals.push(format!("{}:{refusal}", path.display()));
+        }
+    }
+
+    fn event(&self) -> Result<ImportEvent<'_>, Failure> {
+        let naming = |error| Failure::new(Kind::Corrupt, "recording the import", error);
+        Ok(ImportEvent {
+            source: Name::new(self.format).map_err(|error| naming(error.to_string()))?,
+            rows: self.rows,
+            turns: self.turns,
+            repeated: self.repeated,
+            amended: self.amended,
+            refused: self.refused,
+            digest: self.digest.unwrap_or(Digest::ZERO),
+        })
+    }
+}
+
+/// Whose word on turns counts.
+fn keyring_of(store: &Store) -> Result<Keyring, Failure> {
+    let kinds = KindTable::current();
+    let checks = Checks { kinds: &kinds, signatures: Signatures::Trust, head: None };
+    let bar: ProgressBar = progress::bar("reading the ledger", store_events(store));
+    let folded = fold(store, checks, &mut |_, _, _| bar.inc(1));
+    bar.finish_and_clear();
+    Ok(folded?.world.keyring)
+}
+
+fn store_events(store: &Store) -> u64 {
+    use events::log::Log as _;
+    store.head().next
+}
+
+fn writing(error: impl std::error::Error + 'static) -> Failure {
+    Failure::new(Kind::Corrupt, "writing the ledger", error)
+}
+
+fn start_of_today() -> u64 {
+    now() / 86_400_000 * 86_400_000
+}
