@@ -8,6 +8,8 @@ use replay::fold::{FoldError, Wrong};
 /// What kind of failure it is: each has its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
+    /// Something is not as it should be: what was asked for said so.
+    Mismatch = 1,
     /// Arguments or a file a person gave.
     Usage = 2,
     /// The ledger is damaged, or the machine failed.

@@ -1,10 +1,8 @@
 //! Which ledger a command is about.
 
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use events::ids::Millis;
 
 use crate::failure::{Failure, Kind};
 use crate::store::{Home, Opened, Promise, Settings, Store, StoreError};
@@ -40,12 +38,6 @@ impl HomeArg {
         }
         Ok(store)
     }
-}
-
-/// The time, for what is stamped with it.
-pub(super) fn now() -> Millis {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
 }
 
 impl From<StoreError> for Failure {

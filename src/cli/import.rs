@@ -16,11 +16,11 @@ use replay::import::{ImportError, Importer, Recorded};
 use replay::writer::{Writer, author_subject};
 use serde::Serialize;
 
-use super::home::{HomeArg, now};
+use super::home::HomeArg;
 use super::when::When;
 use crate::failure::{Failure, Kind};
 use crate::progress;
-use crate::store::{KeyFiles, Store, StoreError};
+use crate::store::{KeyFiles, Store, StoreError, clock};
 use crate::traffic::{Options, Row, TrafficError, read};
 
 /// Lines that could not be read and are named one by one; the rest is counted.
@@ -108,10 +108,10 @@ impl Traffic {
         for file in &self.files {
             let proxy = keys.signing(Stream::Proxy)?;
             let subject = author_subject(&proxy.public());
-            let mut writer = Writer::new(store, proxy).received_at(now());
+            let mut writer = Writer::new(store, proxy).received_at(clock());
             let outcome = self.record(file, &mut writer, &secret, &keyring)?;
             let event = outcome.event()?;
-            writer.push(now(), subject, &event).and_then(|()| writer.flush()).map_err(writing)?;
+            writer.push(clock(), subject, &event).and_then(|()| writer.flush()).map_err(writing)?;
             outcomes.push(outcome);
         }
         Ok(outcomes)
@@ -248,5 +248,5 @@ fn writing(error: impl std::error::Error + 'static) -> Failure {
 }
 
 fn start_of_today() -> u64 {
-    now() / 86_400_000 * 86_400_000
+    clock() / 86_400_000 * 86_400_000
 }

@@ -4,9 +4,9 @@ use std::io::Write as _;
 
 use clap::Args;
 
-use super::home::{HomeArg, now};
+use super::home::HomeArg;
 use crate::failure::Failure;
-use crate::store::{Promise, Settings, Store};
+use crate::store::{Promise, Settings, Store, clock};
 
 /// Make a new ledger: its folder, its keys, its first events
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ pub(super) struct Init {
 impl Init {
     pub(super) fn run(&self) -> Result<(), Failure> {
         let home = self.home.home()?;
-        let ledger = Store::init(&home, &Settings::from_system(Promise::Process), now())?;
+        let ledger = Store::init(&home, &Settings::from_system(Promise::Process), clock())?;
         let path = home.path().display().to_string();
         let mut out = anstream::stdout().lock();
         if self.json {

@@ -20,7 +20,7 @@ use serde::Serialize;
 use super::home::HomeArg;
 use crate::failure::{Failure, Kind};
 use crate::progress;
-use crate::store::{Copy, Home, StoreError};
+use crate::store::{Copy, Home, Promise, Settings, Store, StoreError};
 
 /// Look at the ledger itself: its events, its links, its head
 #[derive(Debug, Args)]
@@ -61,6 +61,17 @@ enum Command {
     },
     /// Print where the ledger ends, and what is vouched for outside it
     Head,
+    /// Accept a store that is refused because of what it lost
+    #[command(
+        after_help = "A refused ledger is whole as far as it goes, but not what had been promised: an older copy \
+        was put back, or its files were lost. Accepting makes what is there the ledger, for good; a finding in it \
+        tells what is missing. A hole inside the ledger cannot be accepted."
+    )]
+    Repair {
+        /// Accept that everything after the store's end is gone
+        #[arg(long, required = true)]
+        accept_loss: bool,
+    },
     /// Write every stored batch to a file: length (u32, big-endian), entry, batch
     Export {
         /// The file; it must not exist
@@ -78,6 +89,7 @@ impl Ledger {
             Command::Verify { copy: None } => {
                 self.with_log(|log| self.verify(log, log.vouched_head()?.as_ref()))
             }
+            Command::Repair { .. } => self.repair(),
             Command::Show { position } => self.with_log(|log| self.show(log, *position)),
             Command::Tail { count } => self.with_log(|log| self.tail(log, *count)),
             Command::Head => self.with_log(|log| self.head(log)),
@@ -85,15 +97,32 @@ impl Ledger {
         }
     }
 
-    fn with_log(
-        &self,
-        each: impl FnOnce(&crate::store::Store) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+    fn with_log(&self, each: impl FnOnce(&Store) -> Result<(), Failure>) -> Result<(), Failure> {
         let store = self.home.open()?;
         let outcome = each(&store);
         // Closed either way: a question that fails is no unclean stop.
         store.close()?;
         outcome
+    }
+
+    fn repair(&self) -> Result<(), Failure> {
+        let settings = Settings::from_system(Promise::Process);
+        let mut out = anstream::stdout().lock();
+        let Some((store, accepted)) = Store::accept_loss(&self.home.home()?, settings)? else {
+            writeln!(out, "nothing to repair: the store is what was promised")?;
+            return Ok(());
+        };
+        writeln!(out, "accepted: {}", accepted.refusal)?;
+        let lost = accepted.lost;
+        if lost.to > lost.from {
+            writeln!(
+                out,
+                "positions {} to {} are gone; a finding in the ledger says so",
+                lost.from,
+                lost.to - 1
+            )?;
+        }
+        Ok(store.close()?)
     }
 
     fn show(&self, log: &impl Log<Error = StoreError>, position: Seq) -> Result<(), Failure> {
@@ -176,7 +205,7 @@ impl Ledger {
         Ok(())
     }
 
-    fn head(&self, store: &crate::store::Store) -> Result<(), Failure> {
+    fn head(&self, store: &Store) -> Result<(), Failure> {
         let (head, vouched) = (store.head(), store.vouched_head()?);
         let mut out = anstream::stdout().lock();
         if self.json {

@@ -2,6 +2,7 @@
 
 mod bench;
 mod completions;
+mod doctor;
 mod home;
 mod import;
 mod init;
@@ -36,6 +37,7 @@ enum Command {
     Replay(replay::Replay),
     Ledger(ledger::Ledger),
     Keys(keys::Keys),
+    Doctor(doctor::Doctor),
     Bench(bench::Bench),
     Completions(completions::Completions),
 }
@@ -59,6 +61,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Init(command) => command.run(),
         Command::Import(command) => command.run(),
         Command::Bench(command) => command.run(),
+        Command::Doctor(command) => command.run(),
         Command::Replay(command) => command.run(),
         Command::Ledger(command) => command.run(),
         Command::Keys(command) => command.run(),

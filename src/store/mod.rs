@@ -13,6 +13,8 @@ mod keys;
 mod layout;
 mod log;
 mod open;
+mod owned;
+mod settings;
 mod syncer;
 
 pub use copy::Copy;
@@ -20,4 +22,6 @@ pub use error::StoreError;
 pub use home::Home;
 pub use keys::KeyFiles;
 pub use log::FjallLog;
-pub use open::{Lost, Opened, Promise, Settings, Store};
+pub use open::{Accepted, Lost, Opened};
+pub use owned::Store;
+pub use settings::{Promise, Settings, clock};

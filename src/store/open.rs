@@ -1,15 +1,13 @@
-//! Opening a ledger for use: judged before it is believed.
+//! Making, opening and repairing a ledger: it is judged before it is believed.
 
 use std::fs::{File, TryLockError};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::Path;
 
-use events::admission::Admitted;
-use events::batch::AuthorTip;
-use events::bytes::{Bytes, Bytes16, Bytes32};
+use events::bytes::{Bytes, Bytes32};
 use events::hash::{Domain, LedgerSecret, digest};
-use events::head::{Head, SignedHead};
-use events::ids::{AuthorId, BatchId, LedgerId, Millis, Seq, Subject};
-use events::log::{AppendError, Log, Receipt, Visit};
+use events::ids::{LedgerId, Millis, Seq};
+use events::log::{AppendError, Log as _};
 use events::payload::{Finding, FindingCode, Stream};
 use events::sign::{HEAD_PREFIX, SigningKey};
 use fjall::PersistMode;
@@ -17,61 +15,10 @@ use replay::writer::{WriteError, Writer, author_subject, open_ledger};
 
 use super::head::{
     Evidence, Missing, Record, Refusal, RunSlot, Slot, Stop, SyncSlots, WitnessSlot, judge,
-    newest_signed, read_all,
+    read_all,
 };
 use super::syncer::{SyncState, Syncer};
-use super::{FjallLog, Home, KeyFiles, StoreError, boot};
-
-/// What an answer promises.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Promise {
-    /// What was answered survives the death of the process; a loss of power costs at most 50 ms of it.
-    #[default]
-    Process,
-    /// What was answered survives a loss of power: each answer waits for a sync.
-    Power,
-}
-
-impl Promise {
-    const fn durability(self) -> PersistMode {
-        match self {
-            Self::Process => PersistMode::Buffer,
-            Self::Power => PersistMode::SyncData,
-        }
-    }
-}
-
-/// What a store is opened with besides its home. The environment arrives here, and nowhere deeper.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// What an answer promises.
-    pub promise: Promise,
-    /// The running boot; zero where the system does not tell.
-    pub boot: Bytes16,
-    /// The folder that keeps a copy of the newest sync record, apart from the home.
-    pub witness: Option<PathBuf>,
-}
-
-impl Settings {
-    /// What the system and the environment say: `FERRY_WITNESS` (a folder, or `off`), else
-    /// `$XDG_STATE_HOME/ferry`, else `~/.local/state/ferry`.
-    #[must_use]
-    pub fn from_system(promise: Promise) -> Self {
-        Self { promise, boot: boot::boot_id(), witness: witness_folder() }
-    }
-}
-
-fn witness_folder() -> Option<PathBuf> {
-    let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    match from("FERRY_WITNESS") {
-        Some(off) if off == "off" => None,
-        Some(folder) => Some(PathBuf::from(folder)),
-        None => from("XDG_STATE_HOME")
-            .map(PathBuf::from)
-            .or_else(|| Some(PathBuf::from(from("HOME")?).join(".local/state")))
-            .map(|state| state.join("ferry")),
-    }
-}
+use super::{FjallLog, Home, KeyFiles, Promise, Settings, Store, StoreError};
 
 /// Positions that a loss of power took, none of which had been promised to survive one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,16 +38,71 @@ pub struct Opened {
     pub lost: Option<Lost>,
 }
 
-/// A ledger open for use by its one owner.
-pub struct Store {
-    home: Home,
+/// A loss that a person accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// What the store had been refused for.
+    pub refusal: Refusal,
+    /// What is gone of what had been promised. A finding in the ledger says so too.
+    pub lost: Lost,
+}
+
+/// What lies in a home, before anything is decided about it.
+struct Found {
+    lock: File,
     log: FjallLog,
-    run: RunSlot,
-    syncer: Option<Syncer>,
-    counter: u64,
-    settings: Settings,
-    node: AuthorId,
-    _lock: File,
+    node: SigningKey,
+    sync: [Slot; 2],
+    newest: Vec<Record>,
+    verdict: Result<Stop, Refusal>,
+}
+
+impl Found {
+    fn look(home: &Home, settings: &Settings) -> Result<Self, StoreError> {
+        if !home.has_ledger() {
+            return Err(StoreError::NoLedger { path: home.path().to_owned() });
+        }
+        let lock = lock(home)?;
+        let node = KeyFiles::new(home.clone()).signing(Stream::Node)?;
+        let (run, sync) = read_all(&home.head(), &node.public(), &mac_key(&node))?;
+        let newest_sync = sync.into_iter().filter_map(Slot::record).max_by_key(|r| r.counter);
+        let newest: Vec<Record> = run.record().into_iter().chain(newest_sync).collect();
+        if newest.len() < 2 || !newest.iter().all(|record| record.clean) {
+            keep_journal(home)?;
+        }
+        let ledger = newest_sync.ok_or(Refusal::HeadMissing(Missing::Sync))?.head.ledger;
+        let witness = match &settings.witness {
+            Some(folder) => WitnessSlot::read(folder, &ledger, &node.public())?,
+            None => Slot::Missing,
+        };
+        let log = FjallLog::open(&home.ledger(), ledger, settings.promise.durability())?;
+        let link_at = |position| log.link_at(position).ok().flatten();
+        let (boot, store) = (settings.boot, log.head());
+        let verdict = judge(&Evidence { boot, run, sync, witness, store, link_at: &link_at });
+        let newest = newest.into_iter().chain(witness.record()).collect();
+        Ok(Self { lock, log, node, sync, newest, verdict })
+    }
+
+    /// Takes the store into use. The first round of syncing vouches for what was found.
+    fn take(self, home: &Home, settings: Settings) -> Result<(Store, SigningKey), StoreError> {
+        let counter = self.newest.iter().map(|record| record.counter).max().unwrap_or(0);
+        let (node_id, head) = (self.node.public(), self.log.head());
+        let signing = KeyFiles::new(home.clone()).signing(Stream::Node)?;
+        let state = sync_state(home, signing, self.sync, counter, &settings, &head.ledger)?;
+        let mut store = Store {
+            home: home.clone(),
+            run: RunSlot::open(&home.head(), node_id, mac_key(&self.node))?,
+            log: self.log,
+            syncer: None,
+            counter,
+            settings,
+            node: node_id,
+            _lock: self.lock,
+        };
+        store.write_run(false)?;
+        store.syncer = Some(Syncer::start(home.ledger(), state, head)?);
+        Ok((store, self.node))
+    }
 }
 
 impl Store {
@@ -148,151 +150,54 @@ impl Store {
     /// # Errors
     /// [`StoreError::Head`] and [`StoreError::Broken`] when the store is not the one that was promised.
     pub fn open(home: &Home, settings: Settings) -> Result<(Self, Opened), StoreError> {
-        if !home.has_ledger() {
-            return Err(StoreError::NoLedger { path: home.path().to_owned() });
-        }
-        let lock = lock(home)?;
-        let keys = KeyFiles::new(home.clone());
-        let node = keys.signing(Stream::Node)?;
-        let (node_id, mac_key) = (node.public(), mac_key(&node));
-        let (run, sync) = read_all(&home.head(), &node_id, &mac_key)?;
-        let records: Vec<Record> =
-            [run, sync[0], sync[1]].into_iter().filter_map(Slot::record).collect();
-        if !(records.len() > 1 && records.iter().all(|record| record.clean)) {
-            keep_journal(home)?;
-        }
-        let ledger = sync.iter().find_map(|slot| slot.record()).map(|record| record.head.ledger);
-        let ledger = ledger.ok_or(Refusal::HeadMissing(Missing::Sync))?;
-        let witness = match &settings.witness {
-            Some(folder) => WitnessSlot::read(folder, &ledger, &node_id)?,
-            None => Slot::Missing,
-        };
-        let log = FjallLog::open(&home.ledger(), ledger, settings.promise.durability())?;
-        let boot = settings.boot;
-        let link_at = |position| log.link_at(position).ok().flatten();
-        let store = log.head();
-        let stop = judge(&Evidence { boot, run, sync, witness, store, link_at: &link_at })?;
+        let found = Found::look(home, &settings)?;
+        let stop = found.verdict?;
         if stop != Stop::Clean {
-            log.check_tail()?;
+            found.log.check_tail()?;
         }
-        let counter = records.iter().map(|record| record.counter).max().unwrap_or(0);
-        let node_again = keys.signing(Stream::Node)?;
-        let state = sync_state(home, node_again, sync, counter, &settings, &ledger)?;
-        let run = RunSlot::open(&home.head(), node_id, mac_key)?;
-        let mut opened = Self {
-            home: home.clone(),
-            log,
-            run,
-            syncer: None,
-            counter,
-            settings,
-            node: node_id,
-            _lock: lock,
+        let (mut store, node) = found.take(home, settings)?;
+        let lost = match stop {
+            Stop::LostTail { from, to } => Some(Lost { from, to }),
+            Stop::Clean | Stop::Unclean => None,
         };
-        opened.write_run(false)?;
-        opened.syncer = Some(Syncer::start(home.ledger(), state, store)?);
-        let lost = opened.record_loss(stop, node)?;
-        Ok((opened, Opened { was_clean: stop == Stop::Clean, lost }))
-    }
-
-    /// Writes the finding that positions are gone.
-    fn record_loss(&mut self, stop: Stop, node: SigningKey) -> Result<Option<Lost>, StoreError> {
-        let Stop::LostTail { from, to } = stop else { return Ok(None) };
-        let subject = author_subject(&self.node);
-        let mut writer = Writer::new(self, node);
-        let finding = Finding { code: FindingCode::TailLost, from, to };
-        writer.push(0, subject, &finding).and_then(|()| writer.flush()).map_err(written)?;
-        Ok(Some(Lost { from, to }))
-    }
-
-    /// The newest head that is synced and vouched for by a signed record of this process: batches may
-    /// leave the machine up to here.
-    #[must_use]
-    pub fn synced(&self) -> Option<Head> {
-        self.syncer.as_ref().and_then(Syncer::synced)
-    }
-
-    /// Waits until everything appended is synced, and gives the head a record vouches for.
-    ///
-    /// # Errors
-    /// [`StoreError::SyncFailed`].
-    pub fn sync(&self) -> Result<Head, StoreError> {
-        self.syncer.as_ref().ok_or(StoreError::SyncFailed)?.wait()
-    }
-
-    /// The newest head a sync record vouched for when the ledger was opened, or since.
-    ///
-    /// # Errors
-    /// When the records cannot be read.
-    pub fn vouched_head(&self) -> Result<Option<SignedHead>, StoreError> {
-        newest_signed(&self.home.head())
-    }
-
-    /// The end of the log, signed by the node key.
-    ///
-    /// # Errors
-    /// When the node key cannot be read.
-    pub fn signed_head(&self) -> Result<SignedHead, StoreError> {
-        let node = KeyFiles::new(self.home.clone()).signing(Stream::Node)?;
-        Ok(SignedHead::sign(self.log.head(), &node))
-    }
-
-    /// Stops cleanly: everything in tables, everything synced, and records that say so.
-    ///
-    /// # Errors
-    /// What failed; the stop was not clean then, and the next open looks closer.
-    pub fn close(mut self) -> Result<(), StoreError> {
-        let syncer = self.syncer.take().ok_or(StoreError::SyncFailed)?;
-        let mut state = syncer.stop()?;
-        self.log.flush()?;
-        state.record(self.log.head(), true)?;
-        self.write_run(true)?;
-        self.run.sync()
-    }
-
-    fn write_run(&mut self, clean: bool) -> Result<(), StoreError> {
-        self.counter += 1;
-        let power = self.settings.promise == Promise::Power;
-        let (counter, boot, head) = (self.counter, self.settings.boot, self.log.head());
-        self.run.write(&Record { counter, boot, clean, power, head })
-    }
-}
-
-impl Log for Store {
-    type Error = StoreError;
-
-    fn head(&self) -> Head {
-        self.log.head()
-    }
-
-    fn tip(&self, author: &AuthorId) -> AuthorTip {
-        self.log.tip(author)
-    }
-
-    /// Appends, then writes the head record, then answers: what is answered is vouched for.
-    fn append(
-        &mut self,
-        group: &[Admitted],
-        received: Millis,
-    ) -> Result<Vec<Receipt>, AppendError<StoreError>> {
-        let receipts = self.log.append(group, received)?;
-        self.write_run(false).map_err(AppendError::Store)?;
-        if let Some(syncer) = &self.syncer {
-            syncer.committed(self.log.head()).map_err(AppendError::Store)?;
+        if let Some(lost) = lost {
+            store.record_finding(FindingCode::TailLost, lost, node)?;
         }
-        Ok(receipts)
+        Ok((store, Opened { was_clean: stop == Stop::Clean, lost }))
     }
 
-    fn read(&self, from: Seq, visit: &mut Visit<'_>) -> Result<(), StoreError> {
-        self.log.read(from, visit)
+    /// Accepts that events which had been promised are gone: the store as it is becomes the ledger, and a
+    /// finding in it says what is missing. `None` when there is nothing to accept.
+    ///
+    /// # Errors
+    /// [`StoreError::Broken`] when the store has a hole: no acceptance closes one.
+    pub fn accept_loss(
+        home: &Home,
+        settings: Settings,
+    ) -> Result<Option<(Self, Accepted)>, StoreError> {
+        let found = Found::look(home, &settings)?;
+        found.log.check_tail()?;
+        let Err(refusal) = found.verdict else { return Ok(None) };
+        let from = found.log.head().next;
+        let to = found.newest.iter().map(|record| record.head.next).max().unwrap_or(from);
+        let lost = Lost { from, to: to.max(from) };
+        let (mut store, node) = found.take(home, settings)?;
+        store.record_finding(FindingCode::LossAccepted, lost, node)?;
+        store.sync()?;
+        Ok(Some((store, Accepted { refusal, lost })))
     }
 
-    fn position_of(&self, batch: &BatchId) -> Result<Option<Seq>, StoreError> {
-        self.log.position_of(batch)
-    }
-
-    fn positions_about(&self, subject: &Subject) -> Result<Vec<Seq>, StoreError> {
-        self.log.positions_about(subject)
+    /// Writes that positions are gone.
+    fn record_finding(
+        &mut self,
+        code: FindingCode,
+        lost: Lost,
+        node: SigningKey,
+    ) -> Result<(), StoreError> {
+        let (subject, at) = (author_subject(&self.node), self.settings.now);
+        let mut writer = Writer::new(self, node);
+        let finding = Finding { code, from: lost.from, to: lost.to };
+        writer.push(at, subject, &finding).and_then(|()| writer.flush()).map_err(written)
     }
 }
 
@@ -363,7 +268,25 @@ fn keep_journal(home: &Home) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn copy_into(file: &Path, folder: &Path) -> Result<(), StoreError> {
-    let Some(name) = file.file_name() else { return Ok(()) };
-    std::fs::copy(file, folder.join(name)).map(|_| ()).map_err(StoreError::file(file))
+/// Copies a file without its zeros: journals are preallocated and mostly empty.
+fn copy_into(path: &Path, folder: &Path) -> Result<(), StoreError> {
+    const CHUNK: usize = 64 * 1024;
+    let Some(name) = path.file_name() else { return Ok(()) };
+    let copy = || -> io::Result<()> {
+        let (mut from, mut to) = (File::open(path)?, File::create(folder.join(name))?);
+        let mut chunk = vec![0; CHUNK];
+        let mut length = 0;
+        loop {
+            let read = from.read(&mut chunk)?;
+            let Some(bytes) = chunk.get(..read).filter(|bytes| !bytes.is_empty()) else { break };
+            if bytes.iter().any(|byte| *byte != 0) {
+                to.write_all(bytes)?;
+            } else {
+                to.seek_relative(i64::try_from(read).unwrap_or(i64::MAX))?;
+            }
+            length += read as u64;
+        }
+        to.set_len(length)
+    };
+    copy().map_err(StoreError::file(path))
 }

@@ -318,6 +318,41 @@ fn a_rotten_copy_is_named_and_an_older_store_refused() {
 }
 
 #[test]
+fn the_doctor_says_what_is_wrong() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let ledger = Ledger::new();
+    let checks = ledger.json(&["doctor"]);
+    let states: Vec<(&str, &str)> = checks
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|check| (check["what"].as_str().unwrap(), check["state"].as_str().unwrap()))
+        .filter(|(what, _)| *what != "disk")
+        .collect();
+    assert_eq!(states, ["version", "folder", "keys", "ledger", "clock"].map(|what| (what, "ok")));
+    let key = ledger.home().join("keys/node.key");
+    std::fs::set_permissions(key, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let output = ferry_at(&ledger.home(), &["doctor"]);
+    assert_eq!(output.status.code(), Some(1));
+    let says = String::from_utf8(output.stdout).unwrap();
+    assert!(says.contains("others may read it; run chmod 600 on it"), "{says}");
+    assert!(!says.contains('\u{1b}'), "no colours where nobody sees them");
+    assert_eq!(ferry(&["doctor"]).status.code(), Some(1));
+}
+
+#[test]
+fn a_lost_store_is_repaired_by_accepting_the_loss() {
+    let ledger = Ledger::new();
+    let file = ledger.file("turns.jsonl", TURNS);
+    ledger.says(&["import", "traffic", &file]);
+    std::fs::remove_dir_all(ledger.home().join("ledger")).unwrap();
+    assert_eq!(ledger.fails(&["ledger", "repair"]).0, Some(2), "acceptance has to be said");
+    let says = ledger.says(&["ledger", "repair", "--accept-loss"]);
+    assert!(says.contains("positions 0 to 10 are gone; a finding in the ledger says so"), "{says}");
+    assert!(ledger.says(&["ledger", "repair", "--accept-loss"]).contains("nothing to repair"));
+}
+
+#[test]
 fn a_synthetic_ledger_has_the_same_bytes_for_the_same_seed() {
     let link = |seed: &str| {
         stdout(&["bench", "synth", "--turns", "500", "--seed", seed])

@@ -1,5 +1,10 @@
 //! Tests of the whole: the real binary, the sample week, the laws, the cases from the field.
-#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
 
 mod build;
 mod cases;

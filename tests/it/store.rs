@@ -162,9 +162,18 @@ fn an_older_store_under_newer_heads_is_rolled_back() {
         StoreError::Head(Refusal::RolledBack { have: 14, promised: 24, .. }) => {}
         other => panic!("{other}"),
     }
+    // Until somebody accepts it: then the ledger goes on from what is there, and says what is missing.
+    let (store, accepted) = Store::accept_loss(&home, here()).unwrap().unwrap();
+    assert_eq!((accepted.lost.from, accepted.lost.to), (14, 24));
+    verified(&store);
+    store.close().unwrap();
+    let (store, opened) = Store::open(&home, here()).unwrap();
+    assert_eq!((store.head().next, opened.lost), (15, None));
+    drop(store);
+    assert!(Store::accept_loss(&home, here()).unwrap().is_none(), "there is nothing to accept");
     fs::remove_dir_all(home.ledger()).unwrap();
     match refused(&home) {
-        StoreError::Head(Refusal::RolledBack { have: 0, promised: 24, .. }) => {}
+        StoreError::Head(Refusal::RolledBack { have: 0, promised: 15, .. }) => {}
         other => panic!("{other}"),
     }
 }
@@ -396,6 +405,68 @@ fn flipped_bytes_in_tables_are_found_by_verify_and_stop_a_fold() {
         fs::remove_dir_all(copy.path()).unwrap();
     }
     assert!(named > 20, "{named} of 41 were named");
+}
+
+/// A small file system of its own, where this user may mount one.
+struct SmallDisk(TempDir);
+
+impl SmallDisk {
+    fn mount() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=96m", "tmpfs"])
+            .arg(folder.path())
+            .stderr(Stdio::null())
+            .status();
+        mounted.is_ok_and(|status| status.success()).then_some(Self(folder))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_full_disk_is_a_clear_error_and_a_clean_start_once_there_is_room() {
+    let Some(disk) = SmallDisk::mount() else {
+        println!("skipped: only root may mount a file system");
+        return;
+    };
+    let home = Home::new(disk.0.path().join("home"));
+    Store::init(&home, &here(), 1_000).unwrap();
+    let (mut store, _) = Store::open(&home, here()).unwrap();
+    append(&mut store, &home, 5);
+    let filler = disk.0.path().join("filler");
+    let mut file = fs::File::create(&filler).unwrap();
+    while std::io::Write::write_all(&mut file, &[7; 65_536]).is_ok() {}
+    drop(file);
+    let proxy = KeyFiles::new(home.clone()).signing(Stream::Proxy).unwrap();
+    let mut answered = store.head().next;
+    let mut writer = Writer::new(&mut store, proxy);
+    let error = loop {
+        let closed = TurnClosed { ending: Ending::Aborted, attempts: 1, bytes_sent: None };
+        let written =
+            writer.push(answered, subject(answered), &closed).and_then(|()| writer.flush());
+        match written {
+            Ok(()) => answered += 1,
+            Err(error) => break error.to_string(),
+        }
+        assert!(answered < 1_000_000, "the disk never got full");
+    };
+    assert!(
+        error.contains("No space left on device") || error.contains("storage engine failed"),
+        "{error}"
+    );
+    drop(store);
+    fs::remove_file(&filler).unwrap();
+    let (mut store, opened) = Store::open(&home, here()).unwrap();
+    assert!(opened.lost.is_none());
+    assert_eq!(store.head().next, answered, "everything answered, and nothing in part");
+    verified(&store);
+    append(&mut store, &home, 5);
+    store.close().unwrap();
 }
 
 const CHILD: &str = "FERRY_TEST_KILLED_CHILD";

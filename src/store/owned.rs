@@ -1,0 +1,118 @@
+//! A ledger open for use: appended to, vouched for, synced, closed.
+
+use std::fs::File;
+
+use events::admission::Admitted;
+use events::batch::AuthorTip;
+use events::head::{Head, SignedHead};
+use events::ids::{AuthorId, BatchId, Millis, Seq, Subject};
+use events::log::{AppendError, Log, Receipt, Visit};
+use events::payload::Stream;
+
+use super::head::{Record, RunSlot, newest_signed};
+use super::syncer::Syncer;
+use super::{FjallLog, Home, KeyFiles, Promise, Settings, StoreError};
+
+/// A ledger open for use by its one owner.
+pub struct Store {
+    pub(super) home: Home,
+    pub(super) log: FjallLog,
+    pub(super) run: RunSlot,
+    pub(super) syncer: Option<Syncer>,
+    pub(super) counter: u64,
+    pub(super) settings: Settings,
+    pub(super) node: AuthorId,
+    pub(super) _lock: File,
+}
+
+impl Store {
+    /// The newest head that is synced and vouched for by a signed record of this process: batches may
+    /// leave the machine up to here.
+    #[must_use]
+    pub fn synced(&self) -> Option<Head> {
+        self.syncer.as_ref().and_then(Syncer::synced)
+    }
+
+    /// Waits until everything appended is synced, and gives the head a record vouches for.
+    ///
+    /// # Errors
+    /// [`StoreError::SyncFailed`].
+    pub fn sync(&self) -> Result<Head, StoreError> {
+        self.syncer.as_ref().ok_or(StoreError::SyncFailed)?.wait()
+    }
+
+    /// The newest head a sync record vouched for when the ledger was opened, or since.
+    ///
+    /// # Errors
+    /// When the records cannot be read.
+    pub fn vouched_head(&self) -> Result<Option<SignedHead>, StoreError> {
+        newest_signed(&self.home.head())
+    }
+
+    /// The end of the log, signed by the node key.
+    ///
+    /// # Errors
+    /// When the node key cannot be read.
+    pub fn signed_head(&self) -> Result<SignedHead, StoreError> {
+        let node = KeyFiles::new(self.home.clone()).signing(Stream::Node)?;
+        Ok(SignedHead::sign(self.log.head(), &node))
+    }
+
+    /// Stops cleanly: everything in tables, everything synced, and records that say so.
+    ///
+    /// # Errors
+    /// What failed; the stop was not clean then, and the next open looks closer.
+    pub fn close(mut self) -> Result<(), StoreError> {
+        let syncer = self.syncer.take().ok_or(StoreError::SyncFailed)?;
+        let mut state = syncer.stop()?;
+        self.log.flush()?;
+        state.record(self.log.head(), true)?;
+        self.write_run(true)?;
+        self.run.sync()
+    }
+
+    pub(super) fn write_run(&mut self, clean: bool) -> Result<(), StoreError> {
+        self.counter += 1;
+        let power = self.settings.promise == Promise::Power;
+        let (counter, boot, head) = (self.counter, self.settings.boot, self.log.head());
+        self.run.write(&Record { counter, boot, clean, power, head })
+    }
+}
+
+impl Log for Store {
+    type Error = StoreError;
+
+    fn head(&self) -> Head {
+        self.log.head()
+    }
+
+    fn tip(&self, author: &AuthorId) -> AuthorTip {
+        self.log.tip(author)
+    }
+
+    /// Appends, then writes the head record, then answers: what is answered is vouched for.
+    fn append(
+        &mut self,
+        group: &[Admitted],
+        received: Millis,
+    ) -> Result<Vec<Receipt>, AppendError<StoreError>> {
+        let receipts = self.log.append(group, received)?;
+        self.write_run(false).map_err(AppendError::Store)?;
+        if let Some(syncer) = &self.syncer {
+            syncer.committed(self.log.head()).map_err(AppendError::Store)?;
+        }
+        Ok(receipts)
+    }
+
+    fn read(&self, from: Seq, visit: &mut Visit<'_>) -> Result<(), StoreError> {
+        self.log.read(from, visit)
+    }
+
+    fn position_of(&self, batch: &BatchId) -> Result<Option<Seq>, StoreError> {
+        self.log.position_of(batch)
+    }
+
+    fn positions_about(&self, subject: &Subject) -> Result<Vec<Seq>, StoreError> {
+        self.log.positions_about(subject)
+    }
+}

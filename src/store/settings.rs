@@ -1,0 +1,70 @@
+//! What a store is opened with, and where that comes from.
+
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use events::bytes::Bytes16;
+use events::ids::Millis;
+use fjall::PersistMode;
+
+use super::boot;
+
+/// What an answer promises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Promise {
+    /// What was answered survives the death of the process; a loss of power costs at most 50 ms of it.
+    #[default]
+    Process,
+    /// What was answered survives a loss of power: each answer waits for a sync.
+    Power,
+}
+
+impl Promise {
+    pub(super) const fn durability(self) -> PersistMode {
+        match self {
+            Self::Process => PersistMode::Buffer,
+            Self::Power => PersistMode::SyncData,
+        }
+    }
+}
+
+/// What a store is opened with besides its home. The environment arrives here, and nowhere deeper.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What an answer promises.
+    pub promise: Promise,
+    /// The running boot; zero where the system does not tell.
+    pub boot: Bytes16,
+    /// The folder that keeps a copy of the newest sync record, apart from the home.
+    pub witness: Option<PathBuf>,
+    /// The time, for what is recorded while opening.
+    pub now: Millis,
+}
+
+impl Settings {
+    /// What the system and the environment say: `FERRY_WITNESS` (a folder, or `off`), else
+    /// `$XDG_STATE_HOME/ferry`, else `~/.local/state/ferry`.
+    #[must_use]
+    pub fn from_system(promise: Promise) -> Self {
+        Self { promise, boot: boot::boot_id(), witness: witness_folder(), now: clock() }
+    }
+}
+
+/// The system's clock; zero before 1970.
+#[must_use]
+pub fn clock() -> Millis {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
+}
+
+fn witness_folder() -> Option<PathBuf> {
+    let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    match from("FERRY_WITNESS") {
+        Some(off) if off == "off" => None,
+        Some(folder) => Some(PathBuf::from(folder)),
+        None => from("XDG_STATE_HOME")
+            .map(PathBuf::from)
+            .or_else(|| Some(PathBuf::from(from("HOME")?).join(".local/state")))
+            .map(|state| state.join("ferry")),
+    }
+}
