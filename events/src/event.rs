@@ -21,6 +21,12 @@ pub trait Payload: Serialize {
     const KIND: Kind;
     /// Its newest version.
     const VERSION: u8;
+
+    /// Checks what the types cannot: a payload that makes no sense is neither written nor read.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    fn check(&self) -> Result<(), &'static str>;
 }
 
 /// What an event says, in the newest vocabulary.
@@ -92,7 +98,7 @@ impl<'a> EventRef<'a> {
 /// Why an event cannot be added to a batch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EventError {
-    /// The payload says something that would not decode again.
+    /// The payload says something that cannot be.
     #[error("the payload makes no sense: {detail}")]
     Unsound {
         /// What is wrong with it.
@@ -147,6 +153,7 @@ impl Events {
         subject: Subject,
         payload: &P,
     ) -> Result<(), EventError> {
+        payload.check().map_err(|detail| EventError::Unsound { detail: detail.to_owned() })?;
         self.push_with(P::KIND, P::VERSION, at, subject, |bytes| {
             rmp_serde::encode::write(bytes, payload)
                 .map_err(|error| EventError::Unsound { detail: error.to_string() })

@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use crate::admission::{Admitted, Refusal};
+use crate::admission::{Admitted, Chain, Refusal};
 use crate::batch::AuthorTip;
+use crate::entry::Entry;
 use crate::head::Head;
 use crate::ids::{AuthorId, BatchId, Millis, Seq, Subject};
 
@@ -30,6 +31,50 @@ pub enum AppendError<E: std::error::Error> {
     /// The store failed.
     #[error("the store failed: {0}")]
     Store(#[source] E),
+}
+
+/// A group as it will stand, before anything is stored.
+pub struct Placed<'g> {
+    /// An answer for each batch.
+    pub receipts: Vec<Receipt>,
+    /// The batches that are new, with their entries.
+    pub new: Vec<(Entry, &'g Admitted)>,
+    /// The chain behind them.
+    pub chain: Chain,
+}
+
+/// Judges a group against a chain, batch after batch: what is known answers its old position, what is new
+/// gets an entry.
+///
+/// # Errors
+/// [`AppendError`] at the first batch that may not come next; then nothing of the group may.
+pub fn place<'g, E: std::error::Error>(
+    chain: &Chain,
+    group: &'g [Admitted],
+    received: Millis,
+    known: impl Fn(&BatchId) -> Result<Option<Seq>, E>,
+) -> Result<Placed<'g>, AppendError<E>> {
+    let mut placed = Placed { receipts: Vec::new(), new: Vec::new(), chain: chain.clone() };
+    for (index, batch) in group.iter().enumerate() {
+        let id = batch.id();
+        let in_group = placed.new.iter().find(|(entry, _)| entry.batch == id);
+        let first = match in_group {
+            Some((entry, _)) => Some(entry.first),
+            None => known(&id).map_err(AppendError::Store)?,
+        };
+        if let Some(first) = first {
+            placed.receipts.push(Receipt { first, repeated: true });
+            continue;
+        }
+        placed
+            .chain
+            .check(batch.header())
+            .map_err(|refusal| AppendError::Refused { index, refusal })?;
+        let entry = placed.chain.extend(batch, received);
+        placed.receipts.push(Receipt { first: entry.first, repeated: false });
+        placed.new.push((entry, batch));
+    }
+    Ok(placed)
 }
 
 /// What a visitor of stored batches is given: the key it was found under, and entry and batch bytes.

@@ -7,7 +7,7 @@ use crate::admission::{Admitted, Chain};
 use crate::batch::AuthorTip;
 use crate::head::Head;
 use crate::ids::{AuthorId, BatchId, LedgerId, Millis, Seq, Subject};
-use crate::log::{AppendError, Log, Receipt, Visit};
+use crate::log::{AppendError, Log, Receipt, Visit, place};
 
 /// Stored batches by the position of their first event.
 pub type Stored = BTreeMap<Seq, Vec<u8>>;
@@ -44,16 +44,6 @@ impl MemoryLog {
     pub const fn stored_mut(&mut self) -> &mut Stored {
         &mut self.stored
     }
-
-    fn store(&mut self, batch: &Admitted, received: Millis) -> Seq {
-        let entry = self.chain.extend(batch, received);
-        let mut stored = entry.encode().to_vec();
-        stored.extend_from_slice(batch.bytes());
-        self.stored.insert(entry.first, stored);
-        self.by_id.insert(batch.id(), entry.first);
-        self.by_subject.extend(batch.subjects().iter().copied().zip(entry.first..));
-        entry.first
-    }
 }
 
 impl Log for MemoryLog {
@@ -72,25 +62,17 @@ impl Log for MemoryLog {
         group: &[Admitted],
         received: Millis,
     ) -> Result<Vec<Receipt>, AppendError<Infallible>> {
-        let mut ahead = self.chain.clone();
-        let mut new = BTreeSet::new();
-        for (index, batch) in group.iter().enumerate() {
-            if self.by_id.contains_key(&batch.id()) || new.contains(&batch.id()) {
-                continue;
-            }
-            ahead
-                .check(batch.header())
-                .map_err(|refusal| AppendError::Refused { index, refusal })?;
-            ahead.extend(batch, received);
-            new.insert(batch.id());
+        let known = |id: &BatchId| Ok(self.by_id.get(id).copied());
+        let placed = place(&self.chain, group, received, known)?;
+        self.chain = placed.chain;
+        for (entry, batch) in placed.new {
+            let mut stored = entry.encode().to_vec();
+            stored.extend_from_slice(batch.bytes());
+            self.stored.insert(entry.first, stored);
+            self.by_id.insert(entry.batch, entry.first);
+            self.by_subject.extend(batch.subjects().iter().copied().zip(entry.first..));
         }
-        Ok(group
-            .iter()
-            .map(|batch| match self.by_id.get(&batch.id()) {
-                Some(first) => Receipt { first: *first, repeated: true },
-                None => Receipt { first: self.store(batch, received), repeated: false },
-            })
-            .collect())
+        Ok(placed.receipts)
     }
 
     fn read(&self, from: Seq, visit: &mut Visit<'_>) -> Result<(), Infallible> {

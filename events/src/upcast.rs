@@ -21,24 +21,32 @@ macro_rules! version {
             $crate::upcast::from_slice(bytes)
         }
         fn decode(bytes: &[u8]) -> Result<$crate::event::Body<'_>, $crate::kind::VersionError> {
-            Ok($crate::event::Body::$variant(parse(bytes)?.into()))
+            Ok($crate::event::Body::$variant($crate::upcast::sound(parse(bytes)?.into())?))
         }
         fn decode_canonical(
             bytes: &[u8],
         ) -> Result<$crate::event::Body<'_>, $crate::kind::VersionError> {
             let payload = parse(bytes)?;
             $crate::upcast::canonical(&payload, bytes)?;
-            Ok($crate::event::Body::$variant(payload.into()))
+            Ok($crate::event::Body::$variant($crate::upcast::sound(payload.into())?))
         }
         $crate::kind::VersionSpec { decode, decode_canonical }
     }};
 }
 
 macro_rules! payloads {
-    ($($kind:ident $name:literal $stream:ident $variant:ident $payload:ty;)+) => {
+    (
+        $($kind:ident $name:literal $stream:ident $variant:ident $payload:ty
+            $(, checks $($field:ident)+)?;)+
+    ) => {
         $(impl Payload for $payload {
             const KIND: Kind = Kind::$kind;
             const VERSION: u8 = 1;
+
+            fn check(&self) -> Result<(), &'static str> {
+                $($(self.$field.check()?;)+)?
+                Ok(())
+            }
         })+
 
         impl KindTable {
@@ -62,9 +70,9 @@ payloads! {
     PRICE "price" Proxy Price Price<'_>;
     PRICE_BOOK "price-book" Proxy PriceBook PriceBook<'_>;
     TURN "turn" Proxy Turn Turn<'_>;
-    RESULT "result" Proxy Result DispatchResult<'_>;
+    RESULT "result" Proxy Result DispatchResult<'_>, checks usage;
     TURN_CLOSED "turn-closed" Proxy TurnClosed TurnClosed;
-    AMEND "amend" Proxy Amend Amend<'_>;
+    AMEND "amend" Proxy Amend Amend<'_>, checks usage replaces;
     IMPORT "import" Proxy Import Import<'_>;
     FINDING "finding" Node Finding Finding;
     CLOCK_CORRECTED "clock-corrected" Node ClockCorrected ClockCorrected;
@@ -76,6 +84,17 @@ payloads! {
 /// [`VersionError::Malformed`] with what the decoder met.
 pub fn from_slice<'a, T: serde::Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, VersionError> {
     rmp_serde::from_slice(bytes).map_err(|error| VersionError::Malformed(error.to_string()))
+}
+
+/// A payload that makes sense.
+///
+/// # Errors
+/// [`VersionError::Malformed`] with what is wrong.
+pub fn sound<P: Payload>(payload: P) -> Result<P, VersionError> {
+    match payload.check() {
+        Ok(()) => Ok(payload),
+        Err(detail) => Err(VersionError::Malformed(detail.to_owned())),
+    }
 }
 
 /// Checks that `value` encodes to exactly `bytes`.

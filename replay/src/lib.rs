@@ -5,6 +5,7 @@
 #![deny(clippy::float_arithmetic)]
 
 pub mod book_file;
+mod chooser;
 pub mod dates;
 pub mod fold;
 pub mod import;

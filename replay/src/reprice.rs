@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 
 use events::cost::Cost;
-use events::payload::Parts;
-use projections::book::{Book, EnginePrice};
+use projections::book::Book;
 use projections::cache::{CacheRules, LaneCache};
-use projections::cost::{Basis, PartKind, Quantities, Tariff, Tariffs};
+use projections::cost::{Quantities, Tariffs};
 use projections::days::day_of;
 use projections::gather::{Call, Window};
-use projections::names::Step;
 
+use crate::chooser::{Chooser, identity};
+pub use crate::chooser::{EngineUse, RepriceError};
 use crate::dates::date;
 use crate::naive::{Naive, NaiveSums};
-use crate::strategy::{CacheOptions, Choice, Per, Share, Strategy, Ttl, WriteKind};
+use crate::strategy::{CacheOptions, Choice, Strategy, Ttl, WriteKind};
 
 /// The time to live where nobody says otherwise: Anthropic's shorter one.
 pub const DEFAULT_TTL_SECONDS: u32 = 300;
@@ -27,23 +27,6 @@ pub enum By {
     Day,
     /// The conversation.
     Conversation,
-}
-
-/// Why a strategy cannot be priced.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RepriceError {
-    /// The book has no such engine.
-    #[error("the price book has no '{name}'{}", near_text(near))]
-    UnknownModel {
-        /// The name.
-        name: String,
-        /// Names of the book that look like it.
-        near: Vec<String>,
-    },
-}
-
-fn near_text(near: &[String]) -> String {
-    if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(" or ")) }
 }
 
 /// Sums over turns.
@@ -92,17 +75,6 @@ impl Totals {
     }
 }
 
-/// An engine a strategy priced turns with, and how it was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EngineUse {
-    /// The name it was looked for by: a strategy's, or a recorded model's.
-    pub name: String,
-    /// How the name led to an engine; `None` when it led to none.
-    pub found: Option<(Step, String)>,
-    /// Rates of the engine that others stand in for.
-    pub stand_ins: Vec<(PartKind, Basis)>,
-}
-
 /// What a strategy came to.
 #[derive(Clone, Debug)]
 pub struct Priced {
@@ -118,99 +90,6 @@ pub struct Priced {
     pub naive: Option<Naive>,
     /// Cached tokens of each served call, in the window's order: what naive figures are made with.
     pub hits: Vec<u32>,
-}
-
-/// The engines a strategy may choose, resolved against a book.
-enum Chooser {
-    One(Tariffs),
-    /// By the call's recorded engine.
-    Recorded(Vec<Option<Tariffs>>),
-    Mix {
-        per: Per,
-        share: Share,
-        strong: Tariffs,
-        weak: Tariffs,
-    },
-    ToolResult {
-        then: Tariffs,
-        otherwise: Tariffs,
-    },
-}
-
-impl Chooser {
-    fn new(
-        choice: &Choice,
-        book: &Book,
-        window: &Window,
-        uses: &mut Vec<EngineUse>,
-    ) -> Result<Self, RepriceError> {
-        let mut named = |name: &str| {
-            let found = named(book, name)?;
-            uses.push(EngineUse::of(name, Some(found)));
-            Ok(Tariffs::new(found.1.clone()))
-        };
-        Ok(match choice {
-            Choice::All(model) => Self::One(named(model)?),
-            Choice::Mix { per, share, strong, weak } => {
-                Self::Mix { per: *per, share: *share, strong: named(strong)?, weak: named(weak)? }
-            }
-            Choice::ToolResult { then, otherwise } => {
-                Self::ToolResult { then: named(then)?, otherwise: named(otherwise)? }
-            }
-            Choice::Recorded | Choice::RecordedFamily => {
-                let by_family = *choice == Choice::RecordedFamily;
-                let engines = window.models.iter().map(|model| {
-                    let found = if by_family { book.family(model) } else { book.recorded(model) };
-                    uses.push(EngineUse::of(model, found));
-                    found.map(|(_, engine)| Tariffs::new(engine.clone()))
-                });
-                Self::Recorded(engines.collect())
-            }
-        })
-    }
-
-    fn choose(&self, call: &Call) -> Option<&Tariffs> {
-        match self {
-            Self::One(engine) => Some(engine),
-            Self::Recorded(engines) => engines[call.engine as usize].as_ref(),
-            Self::Mix { per, share, strong, weak } => {
-                let coin = if *per == Per::Turn { call.turn_coin } else { call.session_coin };
-                Some(if share.takes(coin) { strong } else { weak })
-            }
-            Self::ToolResult { then, otherwise } => {
-                Some(if call.news.contains(Parts::TOOL_RESULT) { then } else { otherwise })
-            }
-        }
-    }
-}
-
-impl EngineUse {
-    fn of(name: &str, found: Option<(Step, &EnginePrice)>) -> Self {
-        let tariff = found.map(|(_, engine)| Tariff::of(engine, 0, None));
-        Self {
-            name: name.to_owned(),
-            found: found.map(|(step, engine)| (step, engine.engine.clone())),
-            stand_ins: tariff.iter().flat_map(Tariff::stand_ins).collect(),
-        }
-    }
-}
-
-fn named<'b>(book: &'b Book, name: &str) -> Result<(Step, &'b EnginePrice), RepriceError> {
-    book.named(name).ok_or_else(|| {
-        let aliases = book.names().into_iter().flat_map(|names| &names.aliases);
-        let known =
-            aliases.map(|(alias, _)| alias).chain(book.engines().map(|price| &price.engine));
-        let near = known.filter(|known| looks_like(known, name)).take(3).cloned().collect();
-        RepriceError::UnknownModel { name: name.to_owned(), near }
-    })
-}
-
-/// True when one name holds the other, or a few keystrokes lead from one to the other.
-fn looks_like(known: &str, name: &str) -> bool {
-    let (known, name) = (known.to_ascii_lowercase(), name.to_ascii_lowercase());
-    known.contains(&name)
-        || name.contains(&known)
-        || strsim::damerau_levenshtein(&known, &name) <= 1 + name.len() / 5
 }
 
 /// How a strategy is to be priced.
@@ -419,13 +298,5 @@ impl Pricing<'_> {
         let fair = self.priced.totals.cost;
         self.priced.naive = self.naive.map(|sums| sums.against(fair));
         self.priced
-    }
-}
-
-/// What tells engines apart for caches and switches: the price event, or the name of an unpriced model.
-fn identity(call: &Call, engine: Option<&Tariffs>) -> u64 {
-    match engine {
-        Some(engine) => engine.price().seq << 1,
-        None => u64::from(call.engine) << 1 | 1,
     }
 }

@@ -9,7 +9,7 @@ use events::batch::{AuthorTip, Batch};
 use events::entry::{Entry, genesis_link};
 use events::head::Head;
 use events::ids::{AuthorId, BatchId, Digest, LedgerId, Millis, Seq, Subject};
-use events::log::{AppendError, Log, Receipt, Visit};
+use events::log::{AppendError, Log, Receipt, Visit, place};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable as _};
 
 use super::StoreError;
@@ -199,45 +199,32 @@ impl Log for FjallLog {
         received: Millis,
     ) -> Result<Vec<Receipt>, AppendError<StoreError>> {
         let engine = |error: fjall::Error| AppendError::Store(StoreError::Engine(error));
-        let mut receipts = Vec::with_capacity(group.len());
-        let mut ahead = self.chain.clone();
-        let mut here: BTreeMap<BatchId, Seq> = BTreeMap::new();
+        let placed = place(&self.chain, group, received, |id| self.position_of(id))?;
+        if placed.new.is_empty() {
+            return Ok(placed.receipts);
+        }
         let mut write = self.database.batch().durability(Some(self.durability));
-        for (index, batch) in group.iter().enumerate() {
-            let id = batch.id();
-            let known = match here.get(&id) {
-                Some(first) => Some(*first),
-                None => self.position_of(&id).map_err(AppendError::Store)?,
-            };
-            if let Some(first) = known {
-                receipts.push(Receipt { first, repeated: true });
-                continue;
-            }
-            ahead
-                .check(batch.header())
-                .map_err(|refusal| AppendError::Refused { index, refusal })?;
-            let entry = ahead.extend(batch, received);
+        for (entry, batch) in &placed.new {
             let mut stored = entry.encode().to_vec();
             stored.extend_from_slice(batch.bytes());
             write.insert(&self.log, seq_key(entry.first), stored);
-            write.insert(&self.by_id, id.0, seq_key(entry.first));
+            write.insert(&self.by_id, entry.batch.0, seq_key(entry.first));
             for (subject, seq) in batch.subjects().iter().zip(entry.first..) {
                 write.insert(&self.by_subject, subject_key(subject, seq), []);
             }
-            here.insert(id, entry.first);
-            receipts.push(Receipt { first: entry.first, repeated: false });
         }
         // Each author's newest tip once: of the same key twice the later would win.
-        let authors: BTreeSet<AuthorId> = group.iter().map(|batch| batch.header().author).collect();
+        let authors: BTreeSet<AuthorId> =
+            placed.new.iter().map(|(_, batch)| batch.header().author).collect();
         for author in authors {
-            let tip = ahead.tip(&author);
-            if let Some(newest) = tip.newest.filter(|_| tip != self.chain.tip(&author)) {
+            let tip = placed.chain.tip(&author);
+            if let Some(newest) = tip.newest {
                 write.insert(&self.meta, author_key(&author), encode_tip(tip.batches, &newest));
             }
         }
         write.commit().map_err(engine)?;
-        self.chain = ahead;
-        Ok(receipts)
+        self.chain = placed.chain;
+        Ok(placed.receipts)
     }
 
     fn read(&self, from: Seq, visit: &mut Visit<'_>) -> Result<(), StoreError> {

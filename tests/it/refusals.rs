@@ -10,12 +10,13 @@ use events::ids::AuthorId;
 use events::kind::{Kind, KindTable, PayloadError};
 use events::limits::{BATCH_EVENTS_MAX, EVENT_BYTES_MAX};
 use events::sign::{SignError, Verifier};
+use events::usage::Usage;
 use projections::projection::Projection as _;
 use projections::world::World;
 use proptest::prelude::*;
 use replay::book_file::{BookFile, BookFileError};
 
-use crate::build::{LEDGER, author, signed, subject, turn};
+use crate::build::{LEDGER, author, result, signed, subject, turn};
 use crate::golden::examples;
 
 fn refused(batch: SignedBatch) -> Refusal {
@@ -146,6 +147,20 @@ fn other_encodings_of_the_same_value() {
         );
     }
     assert!(kinds.decode_canonical(kind, 1, &[0x93, 9, 3, 0xc0]).is_err(), "9 is no ending");
+}
+
+#[test]
+fn usage_that_makes_no_sense_is_neither_written_nor_admitted() {
+    let unsound = Usage { prompt: Some(100), cache_read: Some(160), ..Usage::default() };
+    let mut events = Events::new();
+    let outcome = events.push(1, subject(1), &result(0, "acme/m1", unsound));
+    assert!(matches!(outcome, Err(EventError::Unsound { .. })));
+    assert!(events.is_empty());
+    // Encoded elsewhere by somebody less careful.
+    let payload = rmp_serde::to_vec(&result(0, "acme/m1", unsound)).unwrap();
+    events.push_raw(Kind::RESULT, 1, 1, subject(1), &payload).unwrap();
+    let why = refused(author(2).seal(events).unwrap()).to_string();
+    assert!(why.contains("the cached tokens are more than the prompt"), "{why}");
 }
 
 #[test]
