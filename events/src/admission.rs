@@ -210,6 +210,16 @@ impl Chain {
         Head { ledger: self.ledger, next: self.next, link: self.link }
     }
 
+    /// Where every author stands, as far as the chain has followed them.
+    pub fn authors(&self) -> impl Iterator<Item = (&AuthorId, &AuthorTip)> {
+        self.authors.iter()
+    }
+
+    /// Puts right where an author stands.
+    pub fn set_tip(&mut self, author: AuthorId, tip: AuthorTip) {
+        self.authors.insert(author, tip);
+    }
+
     /// Where an author stands.
     #[must_use]
     pub fn tip(&self, author: &AuthorId) -> AuthorTip {

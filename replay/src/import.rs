@@ -174,6 +174,7 @@ impl<'w, 'l, L: Log> Importer<'w, 'l, L> {
             None => self.known(&turn)?,
         };
         let Some(known) = known else {
+            self.writer.reserve(3)?;
             self.writer.push(row.at, turn, &row.turn(self.secret))?;
             self.answer(turn, row, row.at)?;
             return Ok(Recorded::New);

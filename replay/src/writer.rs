@@ -106,6 +106,15 @@ impl<'l, L: Log> Writer<'l, L> {
         if self.pending.len() == BULK_BATCH_EVENTS { self.flush() } else { Ok(()) }
     }
 
+    /// Makes room, so that the next events come into one batch: what belongs together is there together
+    /// or not at all.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub fn reserve(&mut self, events: usize) -> Result<(), WriteError<L::Error>> {
+        if self.pending.len() + events > BULK_BATCH_EVENTS { self.flush() } else { Ok(()) }
+    }
+
     /// Writes what is pending.
     ///
     /// # Errors

@@ -3,7 +3,6 @@
 use std::io::Write as _;
 
 use clap::{Args, Subcommand};
-use events::log::Log as _;
 use replay::synth::Synth;
 
 use crate::failure::{Failure, Kind};
@@ -56,11 +55,13 @@ impl SynthArgs {
         };
         let temporary = tempfile::tempdir().map_err(|error| making(error.into()))?;
         let folder = self.into.clone().unwrap_or_else(|| temporary.path().to_owned());
-        let mut log = FjallLog::throw_away(&folder, replay::synth::ledger_id(self.seed))?;
-        if log.head().next > 0 {
-            let problem = "it holds a ledger already; name an empty folder";
+        let holds_something =
+            std::fs::read_dir(&folder).is_ok_and(|mut files| files.next().is_some());
+        if holds_something {
+            let problem = "it is not empty; name a new folder";
             return Err(Failure::usage(format!("writing into {}", folder.display()), problem));
         }
+        let mut log = FjallLog::throw_away(&folder, replay::synth::ledger_id(self.seed))?;
         let started = std::time::Instant::now();
         let bar = progress::bar("writing turns", self.turns);
         let synth = Synth { turns: self.turns, seed: self.seed };

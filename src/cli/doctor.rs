@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::home::HomeArg;
 use crate::failure::{Failure, Kind};
-use crate::store::{Home, KeyFiles, Promise, Settings, Store, clock};
+use crate::store::{Home, KeyFiles, Promise, Settings, Store, StoreError, clock};
 
 /// Less free space than this is worth a word: the store writes journals of 64 MiB.
 const FREE_BYTES_WANTED: u64 = 512 * 1024 * 1024;
@@ -130,19 +130,28 @@ fn disk(home: &Home) -> Check {
 fn ledger(home: &Home) -> Result<Vec<Check>, Failure> {
     let (store, opened) = match Store::open(home, Settings::from_system(Promise::Process)) {
         Ok(opened) => opened,
+        Err(StoreError::Busy) => {
+            let says = "another process has it open; it was not looked at";
+            return Ok(vec![check("ledger", State::Warning, says)]);
+        }
         Err(error) => return Ok(vec![check("ledger", State::Wrong, error.to_string())]),
     };
-    let (head, vouched) = (store.head(), store.vouched_head()?);
-    let vouched = vouched.map_or(0, |signed| signed.head.next);
-    let stop = if opened.was_clean { "" } else { "; the stop before was not clean" };
-    let says = format!("ends at {}, vouched for up to {vouched}{stop}", head.next);
-    let state = if opened.lost.is_some() { State::Warning } else { State::Ok };
-    let mut checks = vec![check("ledger", state, says)];
+    let (head, vouched) = (store.head(), store.vouched_head());
     let mut newest = 0;
-    store.read(head.next.saturating_sub(1), &mut |_, stored| {
+    let read = store.read(head.next.saturating_sub(1), &mut |_, stored| {
         newest = Entry::split(stored).map_or(0, |(entry, ..)| entry.received);
         ControlFlow::Break(())
-    })?;
+    });
+    store.close()?;
+    read?;
+    let vouched = vouched?.map_or(0, |signed| signed.head.next);
+    let stop = if opened.was_clean { "" } else { "; the stop before was not clean" };
+    let lost = opened.lost.map_or_else(String::new, |lost| {
+        format!("; a loss of power took positions {} to {}", lost.from, lost.to - 1)
+    });
+    let says = format!("ends at {}, vouched for up to {vouched}{stop}{lost}", head.next);
+    let state = if opened.lost.is_some() { State::Warning } else { State::Ok };
+    let mut checks = vec![check("ledger", state, says)];
     let now = clock();
     checks.push(if newest > now + CLOCK_AHEAD_MS {
         let ahead = (newest - now) / 1000;
@@ -150,6 +159,5 @@ fn ledger(home: &Home) -> Result<Vec<Check>, Failure> {
     } else {
         check("clock", State::Ok, replay::dates::instant(now))
     });
-    store.close()?;
     Ok(checks)
 }

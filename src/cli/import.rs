@@ -96,13 +96,18 @@ impl Import {
         }
         let mut store = self.home.open()?;
         let outcomes = traffic.import(&mut store, &KeyFiles::new(self.home.home()?));
-        store.close()?;
-        traffic.print(&outcomes?)
+        let closed = store.close();
+        traffic.print(&outcomes?)?;
+        Ok(closed?)
     }
 }
 
 impl Traffic {
     fn import(&self, store: &mut Store, keys: &KeyFiles) -> Result<Vec<Outcome>, Failure> {
+        if let Some(missing) = self.files.iter().find(|file| !file.is_file()) {
+            let problem = "there is no such file; nothing was imported";
+            return Err(Failure::usage(format!("importing {}", missing.display()), problem));
+        }
         let (secret, keyring) = (keys.secret()?, keyring_of(store)?);
         let mut outcomes = Vec::new();
         for file in &self.files {

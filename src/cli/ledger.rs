@@ -100,9 +100,10 @@ impl Ledger {
     fn with_log(&self, each: impl FnOnce(&Store) -> Result<(), Failure>) -> Result<(), Failure> {
         let store = self.home.open()?;
         let outcome = each(&store);
-        // Closed either way: a question that fails is no unclean stop.
-        store.close()?;
-        outcome
+        // Closed either way: a question that fails is no unclean stop. Its own failure goes first.
+        let closed = store.close();
+        outcome?;
+        Ok(closed?)
     }
 
     fn repair(&self) -> Result<(), Failure> {

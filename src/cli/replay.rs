@@ -118,8 +118,9 @@ impl Replay {
             let store = self.home.open()?;
             let head = store.vouched_head()?;
             let outcome = self.replay(&store, head.as_ref(), prices.as_ref());
-            store.close()?;
-            return outcome;
+            let closed = store.close();
+            outcome?;
+            return Ok(closed?);
         }
         if self.memory {
             let (log, head) = sample_ledger(MemoryLog::new(sample::ledger_id()))?;

@@ -70,6 +70,9 @@ pub enum StoreError {
     /// The store and the heads kept outside it disagree.
     #[error(transparent)]
     Head(#[from] Refusal),
+    /// An append failed before; nothing is built upon it.
+    #[error("a write failed before; start again")]
+    Stopped,
     /// A sync of the journal failed: what was answered since may not survive a loss of power.
     #[error("the journal could not be synced; ferry stops, to start again from what is safe")]
     SyncFailed,

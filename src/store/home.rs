@@ -47,10 +47,16 @@ impl Home {
         self.0.join("journal.before")
     }
 
-    /// True when a ledger was made here.
+    /// The journal as it was when the ledger was first refused; kept until somebody removes it.
+    #[must_use]
+    pub fn journal_refused(&self) -> PathBuf {
+        self.0.join("journal.refused")
+    }
+
+    /// True when a ledger was made here, whatever became of it.
     #[must_use]
     pub fn has_ledger(&self) -> bool {
-        self.keys().join("node.key").exists()
+        self.ledger().exists() || self.head().join("sync.a").exists()
     }
 
     /// Makes the folders, open to their owner alone.

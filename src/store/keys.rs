@@ -23,7 +23,8 @@ impl KeyFiles {
         Self(home)
     }
 
-    /// Draws a key for each stream, and the ledger's secret. Nothing that exists is replaced.
+    /// Draws a key for each stream, and the ledger's secret. What an init that was cut short has drawn is
+    /// kept.
     ///
     /// # Errors
     /// [`StoreError::Key`] when a file exists or cannot be written.
@@ -31,6 +32,9 @@ impl KeyFiles {
         let streams = Stream::ALL.iter().map(|stream| stream.label());
         for name in streams.chain(["secret"]) {
             let path = self.path(name);
+            if read(&path).is_ok() {
+                continue;
+            }
             let mut bytes = [0; 32];
             getrandom::fill(&mut bytes).map_err(|error| {
                 key_error(&path, format!("the system gives no entropy: {error}"))

@@ -1,10 +1,12 @@
 //! The log on fjall.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
-use events::admission::{Admitted, Chain};
+use events::admission::{Admitted, Break, Chain};
 use events::batch::{AuthorTip, Batch};
 use events::entry::{Entry, genesis_link};
 use events::head::Head;
@@ -20,8 +22,11 @@ use super::layout::{
 
 /// Most bytes of journals before the oldest has to be flushed: what an open after a kill reads again.
 const JOURNAL_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Twice what the journals can hold: how far back an unclean stop can have damaged the log.
+/// Three times what the journals may hold: farther back an unclean stop cannot have damaged the log.
 const UNFLUSHED_BYTES_MAX: u64 = 3 * JOURNAL_BYTES_MAX;
+
+/// More writes than any ledger makes: a larger number of the engine's is damage.
+const SEQNO_MAX: u64 = 1 << 56;
 
 /// A log of signed batches on fjall. Opening it checks nothing: see [`super::Store`] for that.
 pub struct FjallLog {
@@ -44,11 +49,28 @@ impl FjallLog {
         ledger: LedgerId,
         durability: PersistMode,
     ) -> Result<Self, StoreError> {
+        Self::open_as(folder, Some(ledger), durability)
+    }
+
+    /// Opens the folder's log, whichever ledger's it is.
+    ///
+    /// # Errors
+    /// [`StoreError`]; where there is no log, its id is missing.
+    pub fn open_any(folder: &Path, durability: PersistMode) -> Result<Self, StoreError> {
+        Self::open_as(folder, None, durability)
+    }
+
+    fn open_as(
+        folder: &Path,
+        ledger: Option<LedgerId>,
+        durability: PersistMode,
+    ) -> Result<Self, StoreError> {
+        create_private(folder)?;
         let database = open_database(folder)?;
         let keyspace = |name| database.keyspace(name, KeyspaceCreateOptions::default);
         let (log, by_id) = (keyspace(LOG)?, keyspace(BY_ID)?);
         let (by_subject, meta) = (keyspace(BY_SUBJECT)?, keyspace(META)?);
-        let chain = Chain::genesis(ledger);
+        let chain = Chain::genesis(LedgerId::ZERO);
         let mut opened = Self { database, log, by_id, by_subject, meta, chain, durability };
         opened.resume(ledger)?;
         Ok(opened)
@@ -63,22 +85,25 @@ impl FjallLog {
     }
 
     /// Takes up the chain where the store ends.
-    fn resume(&mut self, ledger: LedgerId) -> Result<(), StoreError> {
+    fn resume(&mut self, expected: Option<LedgerId>) -> Result<(), StoreError> {
         let snapshot = self.database.snapshot();
-        match snapshot.get(&self.meta, LEDGER_KEY)? {
-            None => {
+        let no_id = StoreError::Damaged { what: "ledger id" };
+        let ledger = match (snapshot.get(&self.meta, LEDGER_KEY)?, expected) {
+            (None, None) => return Err(no_id),
+            (None, Some(ledger)) => {
                 let mut batch = self.database.batch().durability(Some(PersistMode::SyncAll));
                 batch.insert(&self.meta, LEDGER_KEY, ledger.0);
                 batch.commit()?;
+                ledger
             }
-            Some(stored) => {
-                let found =
-                    decode_ledger(&stored).ok_or(StoreError::Damaged { what: "ledger id" })?;
-                if found != ledger {
-                    return Err(StoreError::OtherLedger { expected: ledger, found });
+            (Some(stored), expected) => {
+                let found = decode_ledger(&stored).ok_or(no_id)?;
+                if let Some(expected) = expected.filter(|expected| *expected != found) {
+                    return Err(StoreError::OtherLedger { expected, found });
                 }
+                found
             }
-        }
+        };
         let mut authors = BTreeMap::new();
         for guard in snapshot.prefix(&self.meta, AUTHOR_PREFIX) {
             let (key, value) = guard.into_inner()?;
@@ -109,11 +134,12 @@ impl FjallLog {
     }
 
     /// Checks that the batches an unclean stop can have touched follow from each other: positions, links,
-    /// digests.
+    /// digests. The index of authors is put right by them: it is the one thing the engine can give back in
+    /// an older version.
     ///
     /// # Errors
     /// [`StoreError::Broken`] with the first position that does not follow.
-    pub fn check_tail(&self) -> Result<(), StoreError> {
+    pub fn check_tail(&mut self) -> Result<(), StoreError> {
         let snapshot = self.database.snapshot();
         let mut bytes = 0;
         let mut start = 0;
@@ -130,7 +156,27 @@ impl FjallLog {
             let (key, value) = guard.into_inner()?;
             let at = seq_of(&key).ok_or(StoreError::Damaged { what: "log" })?;
             let chain = follower.get_or_insert_with(|| self.chain_before(&value, start));
+            if chain.head().next != at {
+                let broken = Break::Gap { expected: chain.head().next, found: at };
+                return Err(StoreError::Broken { at, broken });
+            }
             chain.follow_link(&value).map_err(|broken| StoreError::Broken { at, broken })?;
+        }
+        self.correct_authors(follower.as_ref())
+    }
+
+    fn correct_authors(&mut self, found: Option<&Chain>) -> Result<(), StoreError> {
+        let mut write = self.database.batch().durability(Some(PersistMode::SyncAll));
+        let mut wrong = Vec::new();
+        for (author, tip) in found.into_iter().flat_map(Chain::authors) {
+            if let Some(newest) = tip.newest.filter(|_| self.chain.tip(author) != *tip) {
+                write.insert(&self.meta, author_key(author), encode_tip(tip.batches, &newest));
+                wrong.push((*author, *tip));
+            }
+        }
+        write.commit()?;
+        for (author, tip) in wrong {
+            self.chain.set_tip(author, tip);
         }
         Ok(())
     }
@@ -148,6 +194,14 @@ impl FjallLog {
         }
     }
 
+    /// Syncs what was appended, here and now.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        Ok(self.database.persist(PersistMode::SyncAll)?)
+    }
+
     /// Writes everything to tables and syncs, so that the next open has no journal to read.
     ///
     /// # Errors
@@ -161,10 +215,19 @@ impl FjallLog {
     }
 }
 
+/// Makes the engine's folder, open to its owner alone.
+fn create_private(folder: &Path) -> Result<(), StoreError> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(StoreError::file(folder))
+}
+
 /// Opens the engine. A journal damaged beyond what it expects can make it panic; that is damage, too.
 fn open_database(folder: &Path) -> Result<Database, StoreError> {
     let open = || Database::builder(folder).max_journaling_size(JOURNAL_BYTES_MAX).open();
     match std::panic::catch_unwind(AssertUnwindSafe(open)) {
+        // A damaged number that no write can follow would only be noticed by the next one.
+        Ok(Ok(database)) if database.seqno() >= SEQNO_MAX => {
+            Err(StoreError::Damaged { what: "journal (its sequence numbers)" })
+        }
         Ok(Ok(database)) => Ok(database),
         Ok(Err(fjall::Error::Locked)) => Err(StoreError::Busy),
         Ok(Err(error)) => Err(StoreError::Engine(error)),

@@ -1,11 +1,13 @@
 //! Making, opening and repairing a ledger: it is judged before it is believed.
 
-use std::fs::{File, TryLockError};
+use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use events::bytes::{Bytes, Bytes32};
 use events::hash::{Domain, LedgerSecret, digest};
+use events::head::Head;
 use events::ids::{LedgerId, Millis, Seq};
 use events::log::{AppendError, Log as _};
 use events::payload::{Finding, FindingCode, Stream};
@@ -70,12 +72,17 @@ impl Found {
         if newest.len() < 2 || !newest.iter().all(|record| record.clean) {
             keep_journal(home)?;
         }
-        let ledger = newest_sync.ok_or(Refusal::HeadMissing(Missing::Sync))?.head.ledger;
+        let durability = settings.promise.durability();
+        let log = match newest_sync {
+            Some(record) => FjallLog::open(&home.ledger(), record.head.ledger, durability)?,
+            None if home.ledger().exists() => FjallLog::open_any(&home.ledger(), durability)?,
+            None => return Err(Refusal::HeadMissing(Missing::Sync).into()),
+        };
         let witness = match &settings.witness {
-            Some(folder) => WitnessSlot::read(folder, &ledger, &node.public())?,
+            Some(folder) => WitnessSlot::read(folder, &log.head().ledger, &node.public())
+                .unwrap_or(Slot::Missing),
             None => Slot::Missing,
         };
-        let log = FjallLog::open(&home.ledger(), ledger, settings.promise.durability())?;
         let link_at = |position| log.link_at(position).ok().flatten();
         let (boot, store) = (settings.boot, log.head());
         let verdict = judge(&Evidence { boot, run, sync, witness, store, link_at: &link_at });
@@ -83,25 +90,61 @@ impl Found {
         Ok(Self { lock, log, node, sync, newest, verdict })
     }
 
+    /// Writes what is gone before anything that tells of it is overwritten.
+    fn record(
+        &mut self,
+        home: &Home,
+        code: FindingCode,
+        lost: Lost,
+        at: Millis,
+    ) -> Result<(), StoreError> {
+        let node = KeyFiles::new(home.clone()).signing(Stream::Node)?;
+        let subject = author_subject(&node.public());
+        let mut writer = Writer::new(&mut self.log, node);
+        let finding = Finding { code, from: lost.from, to: lost.to };
+        writer.push(at, subject, &finding).and_then(|()| writer.flush()).map_err(written)?;
+        self.log.sync()
+    }
+
+    /// What is gone of what was vouched for: from the newest position whose past is still there.
+    fn loss(&self, refusal: &Refusal) -> Lost {
+        let end = self.log.head().next;
+        let vouched = || self.newest.iter().map(|record| record.head);
+        let is_there =
+            |head: &Head| self.log.link_at(head.next).is_ok_and(|link| link == Some(head.link));
+        let from = match refusal {
+            Refusal::Forked { .. } => {
+                vouched().filter(is_there).map(|head| head.next).max().unwrap_or(0)
+            }
+            _ => end,
+        };
+        let to = vouched().map(|head| head.next).max().unwrap_or(from);
+        Lost { from, to: to.max(from) }
+    }
+
     /// Takes the store into use. The first round of syncing vouches for what was found.
-    fn take(self, home: &Home, settings: Settings) -> Result<(Store, SigningKey), StoreError> {
+    fn take(self, home: &Home, settings: Settings) -> Result<Store, StoreError> {
         let counter = self.newest.iter().map(|record| record.counter).max().unwrap_or(0);
         let (node_id, head) = (self.node.public(), self.log.head());
-        let signing = KeyFiles::new(home.clone()).signing(Stream::Node)?;
-        let state = sync_state(home, signing, self.sync, counter, &settings, &head.ledger)?;
+        // What was recovered from the journal is vouched for as synced before long: so it shall be.
+        self.log.sync()?;
+        let run = RunSlot::open(&home.head(), node_id, mac_key(&self.node))?;
+        let state = sync_state(home, self.node, self.sync, counter, &settings, &head.ledger)?;
         let mut store = Store {
             home: home.clone(),
-            run: RunSlot::open(&home.head(), node_id, mac_key(&self.node))?,
+            run,
             log: self.log,
             syncer: None,
+            failed: false,
             counter,
             settings,
-            node: node_id,
             _lock: self.lock,
         };
         store.write_run(false)?;
+        // Once on disk, so that no record of an earlier boot outlives this one's start.
+        store.run.sync()?;
         store.syncer = Some(Syncer::start(home.ledger(), state, head)?);
-        Ok((store, self.node))
+        Ok(store)
     }
 }
 
@@ -137,9 +180,10 @@ impl Store {
         let run = RunSlot::open(&home.head(), node.public(), mac_key(&node))?;
         let head = log.head();
         let mut state = sync_state(home, node, [Slot::Missing; 2], 0, settings, &ledger)?;
-        state.record(head, true)?;
         run.write(&Record { counter: 1, boot: state.boot, clean: true, power: false, head })?;
         run.sync()?;
+        // Last: from here on there is a ledger.
+        state.record(head, true)?;
         drop(lock);
         Ok(ledger)
     }
@@ -150,20 +194,28 @@ impl Store {
     /// # Errors
     /// [`StoreError::Head`] and [`StoreError::Broken`] when the store is not the one that was promised.
     pub fn open(home: &Home, settings: Settings) -> Result<(Self, Opened), StoreError> {
-        let found = Found::look(home, &settings)?;
+        let opened = Self::open_found(home, settings);
+        if opened.is_err() {
+            keep_refused_journal(home);
+        }
+        opened
+    }
+
+    fn open_found(home: &Home, settings: Settings) -> Result<(Self, Opened), StoreError> {
+        let mut found = Found::look(home, &settings)?;
         let stop = found.verdict?;
         if stop != Stop::Clean {
             found.log.check_tail()?;
         }
-        let (mut store, node) = found.take(home, settings)?;
         let lost = match stop {
             Stop::LostTail { from, to } => Some(Lost { from, to }),
             Stop::Clean | Stop::Unclean => None,
         };
         if let Some(lost) = lost {
-            store.record_finding(FindingCode::TailLost, lost, node)?;
+            found.record(home, FindingCode::TailLost, lost, settings.now)?;
         }
-        Ok((store, Opened { was_clean: stop == Stop::Clean, lost }))
+        let opened = Opened { was_clean: stop == Stop::Clean, lost };
+        Ok((found.take(home, settings)?, opened))
     }
 
     /// Accepts that events which had been promised are gone: the store as it is becomes the ledger, and a
@@ -175,29 +227,14 @@ impl Store {
         home: &Home,
         settings: Settings,
     ) -> Result<Option<(Self, Accepted)>, StoreError> {
-        let found = Found::look(home, &settings)?;
+        let mut found = Found::look(home, &settings)?;
         found.log.check_tail()?;
         let Err(refusal) = found.verdict else { return Ok(None) };
-        let from = found.log.head().next;
-        let to = found.newest.iter().map(|record| record.head.next).max().unwrap_or(from);
-        let lost = Lost { from, to: to.max(from) };
-        let (mut store, node) = found.take(home, settings)?;
-        store.record_finding(FindingCode::LossAccepted, lost, node)?;
+        let lost = found.loss(&refusal);
+        found.record(home, FindingCode::LossAccepted, lost, settings.now)?;
+        let store = found.take(home, settings)?;
         store.sync()?;
         Ok(Some((store, Accepted { refusal, lost })))
-    }
-
-    /// Writes that positions are gone.
-    fn record_finding(
-        &mut self,
-        code: FindingCode,
-        lost: Lost,
-        node: SigningKey,
-    ) -> Result<(), StoreError> {
-        let (subject, at) = (author_subject(&self.node), self.settings.now);
-        let mut writer = Writer::new(self, node);
-        let finding = Finding { code, from: lost.from, to: lost.to };
-        writer.push(at, subject, &finding).and_then(|()| writer.flush()).map_err(written)
     }
 }
 
@@ -217,9 +254,10 @@ fn sync_state(
     settings: &Settings,
     ledger: &LedgerId,
 ) -> Result<SyncState, StoreError> {
-    let witness = settings.witness.as_ref().map(|folder| WitnessSlot::open(folder, ledger));
+    let witness = settings.witness.as_ref();
+    let witness = witness.and_then(|folder| WitnessSlot::open(folder, ledger).ok());
     Ok(SyncState {
-        slots: SyncSlots::open(&home.head(), node, found, witness.transpose()?)?,
+        slots: SyncSlots::open(&home.head(), node, found, witness)?,
         counter,
         boot: settings.boot,
         power: settings.promise == Promise::Power,
@@ -240,6 +278,7 @@ fn lock(home: &Home) -> Result<File, StoreError> {
         .create(true)
         .truncate(false)
         .write(true)
+        .mode(0o600)
         .open(&path)
         .map_err(StoreError::file(&path))?;
     match file.try_lock() {
@@ -258,14 +297,24 @@ fn keep_journal(home: &Home) -> Result<(), StoreError> {
     if to.exists() {
         std::fs::remove_dir_all(&to).map_err(StoreError::file(&to))?;
     }
-    std::fs::create_dir(&to).map_err(StoreError::file(&to))?;
+    DirBuilder::new().mode(0o700).create(&to).map_err(StoreError::file(&to))?;
     for entry in std::fs::read_dir(&from).map_err(StoreError::file(&from))? {
         let path = entry.map_err(StoreError::file(&from))?.path();
         if path.extension().is_some_and(|extension| extension == "jnl") {
             copy_into(&path, &to)?;
         }
     }
-    Ok(())
+    File::open(&to).and_then(|folder| folder.sync_all()).map_err(StoreError::file(&to))
+}
+
+/// A refused ledger is opened again and again by whoever does not believe it: the journal as it was first
+/// refused is kept apart, and not overwritten.
+fn keep_refused_journal(home: &Home) {
+    let (before, refused) = (home.journal_before(), home.journal_refused());
+    if before.exists() && !refused.exists() {
+        // Where it cannot be moved it still lies where it was copied.
+        let _ = std::fs::rename(before, refused);
+    }
 }
 
 /// Copies a file without its zeros: journals are preallocated and mostly empty.
@@ -286,7 +335,8 @@ fn copy_into(path: &Path, folder: &Path) -> Result<(), StoreError> {
             }
             length += read as u64;
         }
-        to.set_len(length)
+        to.set_len(length)?;
+        to.sync_all()
     };
     copy().map_err(StoreError::file(path))
 }

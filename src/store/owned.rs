@@ -19,9 +19,10 @@ pub struct Store {
     pub(super) log: FjallLog,
     pub(super) run: RunSlot,
     pub(super) syncer: Option<Syncer>,
+    /// Set when something failed that must not be built upon: only a new start looks at it afresh.
+    pub(super) failed: bool,
     pub(super) counter: u64,
     pub(super) settings: Settings,
-    pub(super) node: AuthorId,
     pub(super) _lock: File,
 }
 
@@ -63,12 +64,28 @@ impl Store {
     /// # Errors
     /// What failed; the stop was not clean then, and the next open looks closer.
     pub fn close(mut self) -> Result<(), StoreError> {
+        if self.failed {
+            return Err(StoreError::Stopped);
+        }
         let syncer = self.syncer.take().ok_or(StoreError::SyncFailed)?;
         let mut state = syncer.stop()?;
         self.log.flush()?;
         state.record(self.log.head(), true)?;
         self.write_run(true)?;
         self.run.sync()
+    }
+
+    fn append_and_vouch(
+        &mut self,
+        group: &[Admitted],
+        received: Millis,
+    ) -> Result<Vec<Receipt>, AppendError<StoreError>> {
+        let receipts = self.log.append(group, received)?;
+        self.write_run(false).map_err(AppendError::Store)?;
+        if let Some(syncer) = &self.syncer {
+            syncer.committed(self.log.head()).map_err(AppendError::Store)?;
+        }
+        Ok(receipts)
     }
 
     pub(super) fn write_run(&mut self, clean: bool) -> Result<(), StoreError> {
@@ -96,12 +113,12 @@ impl Log for Store {
         group: &[Admitted],
         received: Millis,
     ) -> Result<Vec<Receipt>, AppendError<StoreError>> {
-        let receipts = self.log.append(group, received)?;
-        self.write_run(false).map_err(AppendError::Store)?;
-        if let Some(syncer) = &self.syncer {
-            syncer.committed(self.log.head()).map_err(AppendError::Store)?;
+        if self.failed {
+            return Err(AppendError::Store(StoreError::Stopped));
         }
-        Ok(receipts)
+        let appended = self.append_and_vouch(group, received);
+        self.failed = matches!(appended, Err(AppendError::Store(_)));
+        appended
     }
 
     fn read(&self, from: Seq, visit: &mut Visit<'_>) -> Result<(), StoreError> {

@@ -5,10 +5,11 @@
 //! position is safe, because the engine syncs a sealed journal before it makes the next.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use events::bytes::Bytes16;
 use events::head::Head;
@@ -16,7 +17,8 @@ use events::head::Head;
 use super::StoreError;
 use super::head::{Record, SyncSlots};
 
-/// An unsynced commit is never older than this, and a sync of such a disk takes a few milliseconds.
+/// From the start of one round to the next: with the disk's own time for a sync, what is not synced is
+/// hardly ever older than 50 ms.
 const SYNC_EVERY: Duration = Duration::from_millis(40);
 
 #[derive(Debug)]
@@ -152,6 +154,7 @@ fn run(
     mut journals: Journals,
     mut state: SyncState,
 ) -> Result<SyncState, StoreError> {
+    let _stopped = Stopped(shared);
     loop {
         let (head, stopping) = {
             let idle = |progress: &mut Progress| !progress.stopping && progress.is_synced();
@@ -161,6 +164,7 @@ fn run(
                 .unwrap_or_else(PoisonError::into_inner);
             (progress.committed, progress.stopping)
         };
+        let started = Instant::now();
         if Some(head) != shared.progress().synced {
             // Where answers waited for a sync, the journal needs no other.
             let synced = if state.power { Ok(()) } else { journals.sync() };
@@ -180,9 +184,23 @@ fn run(
             return Ok(state);
         }
         // Commits gather for the next sync; a request to stop does not wait for it.
+        let rest = SYNC_EVERY.saturating_sub(started.elapsed());
         let _ = shared
             .changed
-            .wait_timeout_while(shared.progress(), SYNC_EVERY, |progress| !progress.stopping);
+            .wait_timeout_while(shared.progress(), rest, |progress| !progress.stopping);
+    }
+}
+
+/// However the thread ends, nobody goes on waiting for it.
+struct Stopped<'s>(&'s Shared);
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        let mut progress = self.0.progress();
+        if !progress.stopping {
+            progress.failed = true;
+        }
+        self.0.changed.notify_all();
     }
 }
 
@@ -194,14 +212,20 @@ struct Journals {
 
 impl Journals {
     fn sync(&mut self) -> Result<(), StoreError> {
-        let newest = newest_journal(&self.folder)?;
-        if self.open.as_ref().is_none_or(|(number, _)| *number != newest) {
-            let path = self.folder.join(format!("{newest}.jnl"));
-            self.open = Some((newest, File::open(&path).map_err(StoreError::file(&path))?));
-        }
-        match &self.open {
-            Some((_, file)) => file.sync_data().map_err(StoreError::file(&self.folder)),
-            None => Err(StoreError::SyncFailed),
+        loop {
+            let newest = newest_journal(&self.folder)?;
+            if self.open.as_ref().is_none_or(|(number, _)| *number != newest) {
+                let path = self.folder.join(format!("{newest}.jnl"));
+                match File::open(&path) {
+                    Ok(file) => self.open = Some((newest, file)),
+                    // Sealed, written to synced tables and removed since it was listed.
+                    Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                    Err(error) => return Err(StoreError::file(&path)(error)),
+                }
+            }
+            if let Some((_, file)) = &self.open {
+                return file.sync_data().map_err(StoreError::file(&self.folder));
+            }
         }
     }
 }

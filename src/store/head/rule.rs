@@ -126,7 +126,8 @@ impl fmt::Display for Voucher {
 ///
 /// - Within one boot the store has to reach `run`: what a killed process wrote is in the system's memory.
 /// - In another boot it has to reach the newest sync record; `run` tells what was answered beyond, which
-///   counts as lost, unless answers had waited for a sync: then it too was promised.
+///   counts as lost where the store is shorter, unless answers had waited for a sync: then it too was
+///   promised. A `run` of another boot that names another past is a leftover of one that was lost.
 ///
 /// # Errors
 /// [`Refusal`].
@@ -145,12 +146,19 @@ pub fn judge(evidence: &Evidence<'_>) -> Result<Stop, Refusal> {
         let missing = Refusal::HeadMissing(Missing::Run);
         return if is_this_boot(&sync) { Err(missing) } else { Ok(Stop::Unclean) };
     };
-    if is_this_boot(&run) || run.power || run.head.next <= evidence.store.next {
+    if is_this_boot(&run) || run.power {
         evidence.reaches(&run, Voucher::Run)?;
-        return Ok(if run.clean && sync.clean { Stop::Clean } else { Stop::Unclean });
+    } else {
+        // What an earlier boot answered without a sync was not promised to be there, or to be the past.
+        evidence.of_this_ledger(&run, Voucher::Run)?;
     }
-    evidence.of_this_ledger(&run, Voucher::Run)?;
-    Ok(Stop::LostTail { from: evidence.store.next, to: run.head.next })
+    let (from, to) = (evidence.store.next, run.head.next);
+    if from < to {
+        return Ok(Stop::LostTail { from, to });
+    }
+    let nothing_came_after = run.head == evidence.store && sync.head == evidence.store;
+    let is_clean = run.clean && sync.clean && nothing_came_after;
+    Ok(if is_clean { Stop::Clean } else { Stop::Unclean })
 }
 
 impl Evidence<'_> {
@@ -286,5 +294,19 @@ mod tests {
         let sync = [written(1, 4, BEFORE), clean(written(2, 6, BEFORE))];
         assert_eq!(judged(clean(run), sync, Slot::Missing, 6), Ok(Stop::Clean));
         assert_eq!(judged(run, sync, Slot::Missing, 6), Ok(Stop::Unclean));
+        let both = [sync[0], sync[1]];
+        assert_eq!(
+            judged(clean(run), both, Slot::Missing, 8),
+            Ok(Stop::Unclean),
+            "something came after"
+        );
+    }
+
+    #[test]
+    fn a_leftover_of_a_lost_past_refuses_nothing() {
+        let sync = [written(1, 4, BEFORE), written(2, 20, BEFORE)];
+        let older = Bytes([9; 16]);
+        let leftover = with(written(9, 10, older), |record| record.head.link = link(99));
+        assert_eq!(judged(leftover, sync, Slot::Missing, 20), Ok(Stop::Unclean));
     }
 }
