@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use events::entry::Entry;
+use events::ids::LedgerId;
 use events::log::Log as _;
 use events::payload::Stream;
 use nix::sys::statvfs::statvfs;
@@ -115,6 +116,22 @@ fn keys(home: &Home) -> Check {
     }
 }
 
+/// The copy of the newest head that is kept apart from the ledger's folder.
+fn witness(ledger: &LedgerId) -> Check {
+    let Some(folder) = Settings::from_system(Promise::Process).witness else {
+        return check(
+            "witness",
+            State::Ok,
+            "off: putting back a whole older folder would go unnoticed",
+        );
+    };
+    let path = folder.join(ledger.to_string());
+    match std::fs::OpenOptions::new().write(true).open(&path) {
+        Ok(_) => check("witness", State::Ok, path.display().to_string()),
+        Err(error) => check("witness", State::Warning, format!("{}: {error}", path.display())),
+    }
+}
+
 fn disk(home: &Home) -> Check {
     match statvfs(home.path()) {
         Err(error) => check("disk", State::Warning, format!("free space is unknown: {error}")),
@@ -152,6 +169,7 @@ fn ledger(home: &Home) -> Result<Vec<Check>, Failure> {
     let says = format!("ends at {}, vouched for up to {vouched}{stop}{lost}", head.next);
     let state = if opened.lost.is_some() { State::Warning } else { State::Ok };
     let mut checks = vec![check("ledger", state, says)];
+    checks.push(witness(&head.ledger));
     let now = clock();
     checks.push(if newest > now + CLOCK_AHEAD_MS {
         let ahead = (newest - now) / 1000;

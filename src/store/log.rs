@@ -5,6 +5,7 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
+use std::time::Duration;
 
 use events::admission::{Admitted, Break, Chain};
 use events::batch::{AuthorTip, Batch};
@@ -25,6 +26,8 @@ const JOURNAL_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Three times what the journals may hold: farther back an unclean stop cannot have damaged the log.
 const UNFLUSHED_BYTES_MAX: u64 = 3 * JOURNAL_BYTES_MAX;
 
+/// How often a flush looks whether it is done.
+const FLUSH_POLL: Duration = Duration::from_millis(1);
 /// More writes than any ledger makes: a larger number of the engine's is damage.
 const SEQNO_MAX: u64 = 1 << 56;
 
@@ -207,11 +210,17 @@ impl FjallLog {
     /// # Errors
     /// The engine's.
     pub fn flush(&self) -> Result<(), StoreError> {
-        self.database.persist(PersistMode::SyncAll)?;
-        for keyspace in [&self.log, &self.by_id, &self.by_subject, &self.meta] {
-            keyspace.rotate_memtable_and_wait()?;
+        self.sync()?;
+        let keyspaces = [&self.log, &self.by_id, &self.by_subject, &self.meta];
+        for keyspace in keyspaces {
+            keyspace.rotate_memtable()?;
         }
-        Ok(self.database.persist(PersistMode::SyncAll)?)
+        // Not the engine's own wait: it does not notice that the worker it waits for has given up.
+        while keyspaces.iter().any(|keyspace| keyspace.sealed_memtable_count() > 0) {
+            self.database.persist(PersistMode::Buffer)?;
+            std::thread::sleep(FLUSH_POLL);
+        }
+        self.sync()
     }
 }
 

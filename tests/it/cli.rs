@@ -329,7 +329,10 @@ fn the_doctor_says_what_is_wrong() {
         .map(|check| (check["what"].as_str().unwrap(), check["state"].as_str().unwrap()))
         .filter(|(what, _)| *what != "disk")
         .collect();
-    assert_eq!(states, ["version", "folder", "keys", "ledger", "clock"].map(|what| (what, "ok")));
+    assert_eq!(
+        states,
+        ["version", "folder", "keys", "ledger", "witness", "clock"].map(|what| (what, "ok"))
+    );
     let key = ledger.home().join("keys/node.key");
     std::fs::set_permissions(key, std::fs::Permissions::from_mode(0o640)).unwrap();
     let output = ferry_at(&ledger.home(), &["doctor"]);
