@@ -25,7 +25,7 @@ enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ferry bench synth --turns 1000000 --seed 7
-  ferry bench synth --turns 1000000 --seed 7 --into /tmp/synth")]
+  ferry bench synth --turns 1000000 --seed 7 --into synth-ledger")]
 struct SynthArgs {
     /// Turns
     #[arg(long, default_value_t = 100_000)]

@@ -45,11 +45,12 @@ impl From<StoreError> for Failure {
         let kind = match &error {
             StoreError::Busy => Kind::Busy,
             StoreError::Head(_) | StoreError::OtherLedger { .. } => Kind::RolledBack,
-            StoreError::NoLedger { .. } | StoreError::Exists { .. } | StoreError::Key { .. } => {
-                Kind::Usage
-            }
+            StoreError::NoLedger { .. }
+            | StoreError::Exists { .. }
+            | StoreError::Key { .. }
+            | StoreError::NodeKeyStays => Kind::Usage,
             _ => Kind::Corrupt,
         };
-        Self::new(kind, "opening the ledger", error)
+        Self::new(kind, "the ledger", error)
     }
 }

@@ -1,23 +1,34 @@
 //! `ferry keys`: who may write what.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use comfy_table::{Table, presets};
+use events::bytes::Bytes32;
+use events::ids::AuthorId;
 use events::kind::KindTable;
+use events::payload::Stream;
+use projections::keyring::{Key, Keyring};
 use replay::fold::{Checks, Signatures, fold};
 
 use super::home::HomeArg;
 use crate::failure::Failure;
+use crate::store::Store;
 
-/// Look at the ledger's keys
+/// Look at the ledger's keys, and change them
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ferry keys list
-  ferry keys list --json")]
+  ferry keys rotate proxy
+  ferry keys new proxy other-machine.key
+  ferry keys revoke e6e05408c7a89501815eeaf5537b4c5d2cb8ed1931a6f8d4fb9fce315d5fde82")]
 pub(super) struct Keys {
     #[command(flatten)]
     home: HomeArg,
+    /// Print as JSON
+    #[arg(long, global = true)]
+    json: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -25,41 +36,126 @@ pub(super) struct Keys {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// List the keys that may write, or once might
-    List {
-        /// Print as JSON
-        #[arg(long)]
-        json: bool,
+    List,
+    /// Draw a key for another writer of a stream, into a file to be carried there
+    New {
+        /// What it writes
+        stream: StreamArg,
+        /// The file; it must not exist
+        file: PathBuf,
     },
+    /// Draw a new key for one of this ledger's own streams; the old one may not write any more
+    Rotate {
+        /// The stream
+        stream: StreamArg,
+    },
+    /// Retire a key: what it wrote stands, and it writes no more
+    Revoke {
+        /// The public key, 64 hex digits
+        key: String,
+    },
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum StreamArg {
+    Node,
+    Proxy,
+    Agent,
+    People,
+}
+
+impl From<StreamArg> for Stream {
+    fn from(stream: StreamArg) -> Self {
+        match stream {
+            StreamArg::Node => Self::Node,
+            StreamArg::Proxy => Self::Proxy,
+            StreamArg::Agent => Self::Agent,
+            StreamArg::People => Self::People,
+        }
+    }
 }
 
 impl Keys {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        let Command::List { json } = self.command;
-        let store = self.home.open()?;
-        let kinds = KindTable::current();
-        let head = store.vouched_head()?;
-        let checks = Checks { kinds: &kinds, signatures: Signatures::Trust, head: head.as_ref() };
-        let keyring = fold(&store, checks, &mut |_, _, _| {})?.world.keyring;
-        let mut out = anstream::stdout().lock();
-        if json {
-            let keys: Vec<_> = keyring
-                .keys()
-                .map(|(key, standing)| {
-                    serde_json::json!({ "key": key, "stream": standing.stream, "active": standing.active })
-                })
-                .collect();
-            writeln!(out, "{}", serde_json::Value::from(keys))?;
-        } else {
-            let mut table = Table::new();
-            table.load_style(presets::NOTHING).set_header(["stream", "state", "key"]);
-            for (key, standing) in keyring.keys() {
-                let state = if standing.active { "active" } else { "retired" };
-                table.add_row([standing.stream.label(), state, &key.to_string()]);
+        let mut store = self.home.open()?;
+        let outcome = self.run_on(&mut store);
+        let closed = store.close();
+        outcome?;
+        Ok(closed?)
+    }
+
+    fn run_on(&self, store: &mut Store) -> Result<(), Failure> {
+        match &self.command {
+            Command::List => self.list(&keyring(store)?),
+            Command::New { stream, file } => {
+                let key = store.enrol((*stream).into(), file)?;
+                self.say("enrolled", key, (*stream).into())
             }
-            for line in table.lines() {
-                writeln!(out, "{}", line.trim())?;
+            Command::Rotate { stream } => {
+                let key = store.rotate((*stream).into())?;
+                self.say("rotated to", key, (*stream).into())
+            }
+            Command::Revoke { key } => {
+                let (key, standing) = revocable(&keyring(store)?, key)?;
+                store.retire(key, standing.stream)?;
+                self.say("retired", key, standing.stream)
             }
         }
-        Ok(store.close()?)
+    }
+
+    fn say(&self, done: &str, key: AuthorId, stream: Stream) -> Result<(), Failure> {
+        let mut out = anstream::stdout().lock();
+        if self.json {
+            let said = serde_json::json!({ "done": done, "key": key, "stream": stream });
+            return Ok(writeln!(out, "{said}")?);
+        }
+        Ok(writeln!(out, "{} {done} {key}", stream.label())?)
+    }
+
+    fn list(&self, keyring: &Keyring) -> Result<(), Failure> {
+        let mut out = anstream::stdout().lock();
+        if self.json {
+            let keys: Vec<_> = keyring
+                .keys()
+                .map(|(key, Key { stream, active })| {
+                    serde_json::json!({ "key": key, "stream": stream, "active": active })
+                })
+                .collect();
+            return Ok(writeln!(out, "{}", serde_json::Value::from(keys))?);
+        }
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING).set_header(["stream", "state", "key"]);
+        for (key, standing) in keyring.keys() {
+            let state = if standing.active { "active" } else { "retired" };
+            table.add_row([standing.stream.label(), state, &key.to_string()]);
+        }
+        for line in table.lines() {
+            writeln!(out, "{}", line.trim())?;
+        }
+        Ok(())
+    }
+}
+
+fn keyring(store: &Store) -> Result<Keyring, Failure> {
+    let kinds = KindTable::current();
+    let head = store.vouched_head()?;
+    let checks = Checks { kinds: &kinds, signatures: Signatures::Trust, head: head.as_ref() };
+    Ok(fold(store, checks, &mut |_, _, _| {})?.world.keyring)
+}
+
+/// A key that is active, and not one the owner itself writes with.
+fn revocable(keyring: &Keyring, text: &str) -> Result<(AuthorId, Key), Failure> {
+    let refuse =
+        |problem: &str| Err(Failure::usage(format!("revoking {text}"), problem.to_owned()));
+    let Some(key) = Bytes32::from_hex(text) else {
+        return refuse("a key is 64 hex digits; ferry keys list prints them");
+    };
+    match keyring.keys().find(|(known, _)| **known == key) {
+        None => refuse("the ledger knows no such key; ferry keys list prints them"),
+        Some((_, standing)) if !standing.active => refuse("it is retired already"),
+        Some((_, standing)) if standing.stream == Stream::Node => {
+            refuse("it is the node key, which signs the heads")
+        }
+        Some((_, standing)) => Ok((key, *standing)),
     }
 }

@@ -70,6 +70,11 @@ pub enum StoreError {
     /// The store and the heads kept outside it disagree.
     #[error(transparent)]
     Head(#[from] Refusal),
+    /// The node key is not rotated: it signs the heads.
+    #[error(
+        "the node key signs the heads and is not rotated; other streams are proxy, agent and people"
+    )]
+    NodeKeyStays,
     /// An append failed before; nothing is built upon it.
     #[error("a write failed before; start again")]
     Stopped,

@@ -32,16 +32,45 @@ impl KeyFiles {
         let streams = Stream::ALL.iter().map(|stream| stream.label());
         for name in streams.chain(["secret"]) {
             let path = self.path(name);
-            if read(&path).is_ok() {
-                continue;
+            if read(&path).is_err() {
+                draw(&path)?;
             }
-            let mut bytes = [0; 32];
-            getrandom::fill(&mut bytes).map_err(|error| {
-                key_error(&path, format!("the system gives no entropy: {error}"))
-            })?;
-            write_new(&path, &bytes)?;
         }
         Ok(())
+    }
+
+    /// Draws the key that is to take a stream's place. It takes it with [`KeyFiles::replace`], once the
+    /// ledger says so.
+    pub(super) fn draw_next(&self, stream: Stream) -> Result<SigningKey, StoreError> {
+        draw(&self.next_path(stream)).map(|bytes| SigningKey::from_secret(&bytes))
+    }
+
+    /// The key that was drawn to take a stream's place, if one was.
+    pub(super) fn next(&self, stream: Stream) -> Result<Option<SigningKey>, StoreError> {
+        let path = self.next_path(stream);
+        if path.exists() {
+            read(&path).map(|bytes| Some(SigningKey::from_secret(&bytes)))
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// Puts the drawn key in its stream's place.
+    pub(super) fn replace(&self, stream: Stream) -> Result<(), StoreError> {
+        let (next, path) = (self.next_path(stream), self.path(stream.label()));
+        let folder = self.0.keys();
+        std::fs::rename(&next, &path).map_err(StoreError::file(&next))?;
+        File::open(&folder).and_then(|folder| folder.sync_all()).map_err(StoreError::file(&folder))
+    }
+
+    /// Forgets a drawn key that the ledger never heard of.
+    pub(super) fn forget_next(&self, stream: Stream) -> Result<(), StoreError> {
+        let path = self.next_path(stream);
+        std::fs::remove_file(&path).map_err(StoreError::file(&path))
+    }
+
+    fn next_path(&self, stream: Stream) -> std::path::PathBuf {
+        self.0.keys().join(format!("{}.key.next", stream.label()))
     }
 
     /// The signing key of a stream.
@@ -80,6 +109,18 @@ impl KeyFiles {
 
 fn key_error(path: &Path, problem: impl Into<String>) -> StoreError {
     StoreError::Key { path: path.to_owned(), problem: problem.into() }
+}
+
+/// Draws 32 secret bytes into a new file.
+///
+/// # Errors
+/// [`StoreError::Key`] when it exists or cannot be written.
+pub(super) fn draw(path: &Path) -> Result<[u8; 32], StoreError> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| key_error(path, format!("the system gives no entropy: {error}")))?;
+    write_new(path, &bytes)?;
+    Ok(bytes)
 }
 
 fn write_new(path: &Path, bytes: &[u8; 32]) -> Result<(), StoreError> {

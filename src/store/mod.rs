@@ -14,6 +14,7 @@ mod layout;
 mod log;
 mod open;
 mod owned;
+mod rotate;
 mod settings;
 mod syncer;
 

@@ -215,7 +215,9 @@ impl Store {
             found.record(home, FindingCode::TailLost, lost, settings.now)?;
         }
         let opened = Opened { was_clean: stop == Stop::Clean, lost };
-        Ok((found.take(home, settings)?, opened))
+        let store = found.take(home, settings)?;
+        store.settle_rotations()?;
+        Ok((store, opened))
     }
 
     /// Accepts that events which had been promised are gone: the store as it is becomes the ledger, and a
@@ -238,7 +240,7 @@ impl Store {
     }
 }
 
-fn written(error: WriteError<StoreError>) -> StoreError {
+pub(super) fn written(error: WriteError<StoreError>) -> StoreError {
     match error {
         WriteError::Append(AppendError::Store(error)) => error,
         // Events of ferry's own making that a log refuses are a fault of the log's notes about itself.

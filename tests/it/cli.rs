@@ -164,7 +164,7 @@ fn mistakes_get_one_line_and_exit_code_2() {
     assert_eq!(code, Some(2));
     assert_eq!(
         message,
-        "ferry: opening the ledger: there is no ledger in /nowhere/ferry; run ferry init\n"
+        "ferry: the ledger: there is no ledger in /nowhere/ferry; run ferry init\n"
     );
     assert_eq!(failure(&["replay", "--sample", "--ttl", "soon"]).0, Some(2));
 }
@@ -315,6 +315,60 @@ fn a_rotten_copy_is_named_and_an_older_store_refused() {
     assert_eq!(code, Some(4));
     assert!(message.contains("RolledBack: the store ends at position 0"), "{message}");
     assert!(message.contains("vouches for everything before 11"), "{message}");
+}
+
+#[test]
+fn keys_are_drawn_rotated_and_revoked() {
+    let ledger = Ledger::new();
+    let file = ledger.file("turns.jsonl", TURNS);
+    let active = |stream: &str| -> Vec<String> {
+        let keys = ledger.json(&["keys", "list"]);
+        let keys = keys.as_array().unwrap().iter();
+        keys.filter(|key| key["stream"] == stream && key["active"] == true)
+            .map(|key| key["key"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let before = active("proxy");
+    let rotated = ledger.json(&["keys", "rotate", "proxy"]);
+    assert_eq!(active("proxy"), [rotated["key"].as_str().unwrap()]);
+    assert_ne!(active("proxy"), before);
+    // The new key writes, and what it writes counts.
+    ledger.says(&["import", "traffic", &file]);
+    assert_eq!(ledger.json(&["replay"])["window"]["turns"], 3);
+    assert_eq!(ledger.json(&["ledger", "verify"])["without_effect"], 0);
+    let other = ledger.0.path().join("other.key");
+    let enrolled = ledger.json(&["keys", "new", "proxy", other.to_str().unwrap()]);
+    assert_eq!(std::fs::metadata(&other).unwrap().len(), 32);
+    assert_eq!(ledger.fails(&["keys", "new", "proxy", other.to_str().unwrap()]).0, Some(2));
+    assert_eq!(active("proxy").len(), 2);
+    let key = enrolled["key"].as_str().unwrap();
+    ledger.says(&["keys", "revoke", key]);
+    assert_eq!(active("proxy").len(), 1);
+    let (code, message) = ledger.fails(&["keys", "revoke", key]);
+    assert_eq!(code, Some(2));
+    assert!(message.contains("it is retired already"), "{message}");
+    let (code, message) = ledger.fails(&["keys", "rotate", "node"]);
+    assert_eq!(code, Some(2));
+    assert!(message.contains("signs the heads"), "{message}");
+    assert_eq!(ledger.fails(&["keys", "revoke", "abc"]).0, Some(2));
+    assert_eq!(ledger.fails(&["keys", "revoke", &active("node")[0]]).0, Some(2));
+}
+
+#[test]
+fn a_rotation_that_was_cut_short_is_finished_or_forgotten() {
+    let ledger = Ledger::new();
+    let keys = ledger.home().join("keys");
+    // Drawn, and the ledger never heard of it.
+    let old = std::fs::read(keys.join("agent.key")).unwrap();
+    std::fs::copy(keys.join("agent.key"), keys.join("proxy.key.next")).unwrap();
+    let drawn = keys.join("agent.key.next");
+    std::fs::copy(keys.join("agent.key"), &drawn).unwrap();
+    std::fs::write(&drawn, [7; 32]).unwrap();
+    ledger.says(&["ledger", "head"]);
+    assert!(!drawn.exists(), "forgotten");
+    assert_eq!(std::fs::read(keys.join("agent.key")).unwrap(), old);
+    // The ledger has heard of this one: it takes its place.
+    assert_eq!(std::fs::read(keys.join("proxy.key")).unwrap(), old);
 }
 
 #[test]
