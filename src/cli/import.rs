@@ -8,12 +8,13 @@ use clap::{Args, Subcommand};
 use events::hash::LedgerSecret;
 use events::ids::Digest;
 use events::kind::KindTable;
+use events::log::AppendError;
 use events::payload::{Import as ImportEvent, Name, Stream};
 use indicatif::ProgressBar;
 use projections::keyring::Keyring;
 use replay::fold::{Checks, Signatures, fold};
 use replay::import::{ImportError, Importer, Recorded};
-use replay::writer::{Writer, author_subject};
+use replay::writer::{WriteError, Writer, author_subject};
 use serde::Serialize;
 
 use super::home::HomeArg;
@@ -248,8 +249,12 @@ fn store_events(store: &Store) -> u64 {
     store.head().next
 }
 
-fn writing(error: impl std::error::Error + 'static) -> Failure {
-    Failure::new(Kind::Corrupt, "writing the ledger", error)
+/// The store's own failures keep their exit codes.
+fn writing(error: impl Into<ImportError<StoreError>>) -> Failure {
+    match error.into() {
+        ImportError::Write(WriteError::Append(AppendError::Store(error))) => error.into(),
+        error => Failure::new(Kind::Corrupt, "writing the ledger", error),
+    }
 }
 
 fn start_of_today() -> u64 {

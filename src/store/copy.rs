@@ -1,11 +1,13 @@
 //! Looking at a copy of a home without touching it, and without its owner's keys.
 
+use std::io;
 use std::path::Path;
 
 use events::head::SignedHead;
 use fjall::PersistMode;
 use tempfile::TempDir;
 
+use super::files::copy_into;
 use super::head::{Missing, Refusal, newest_signed};
 use super::{FjallLog, Home, StoreError};
 
@@ -34,15 +36,21 @@ impl Copy {
     }
 }
 
+/// Copies folders and plain files. Whoever made the folder may have put anything there: a link to an endless
+/// device, a pipe nobody writes to.
 fn copy_folder(from: &Path, to: &Path) -> Result<(), StoreError> {
     std::fs::create_dir_all(to).map_err(StoreError::file(to))?;
     for entry in std::fs::read_dir(from).map_err(StoreError::file(from))? {
         let entry = entry.map_err(StoreError::file(from))?;
-        let (path, target) = (entry.path(), to.join(entry.file_name()));
-        if entry.file_type().map_err(StoreError::file(&path))?.is_dir() {
-            copy_folder(&path, &target)?;
+        let path = entry.path();
+        let kind = entry.file_type().map_err(StoreError::file(&path))?;
+        if kind.is_dir() {
+            copy_folder(&path, &to.join(entry.file_name()))?;
+        } else if kind.is_file() {
+            copy_into(&path, to)?;
         } else {
-            std::fs::copy(&path, &target).map_err(StoreError::file(&path))?;
+            let strange = io::Error::other("neither a file nor a folder; it is not looked at");
+            return Err(StoreError::file(&path)(strange));
         }
     }
     Ok(())

@@ -7,6 +7,7 @@
 mod boot;
 mod copy;
 mod error;
+mod files;
 pub mod head;
 mod home;
 mod keys;

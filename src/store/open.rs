@@ -1,9 +1,7 @@
 //! Making, opening and repairing a ledger: it is judged before it is believed.
 
 use std::fs::{DirBuilder, File, TryLockError};
-use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::Path;
 
 use events::bytes::{Bytes, Bytes32};
 use events::hash::{Domain, LedgerSecret, digest};
@@ -15,6 +13,7 @@ use events::sign::{HEAD_PREFIX, SigningKey};
 use fjall::PersistMode;
 use replay::writer::{WriteError, Writer, author_subject, open_ledger};
 
+use super::files::copy_into;
 use super::head::{
     Evidence, Missing, Record, Refusal, RunSlot, Slot, Stop, SyncSlots, WitnessSlot, judge,
     read_all,
@@ -317,28 +316,4 @@ fn keep_refused_journal(home: &Home) {
         // Where it cannot be moved it still lies where it was copied.
         let _ = std::fs::rename(before, refused);
     }
-}
-
-/// Copies a file without its zeros: journals are preallocated and mostly empty.
-fn copy_into(path: &Path, folder: &Path) -> Result<(), StoreError> {
-    const CHUNK: usize = 64 * 1024;
-    let Some(name) = path.file_name() else { return Ok(()) };
-    let copy = || -> io::Result<()> {
-        let (mut from, mut to) = (File::open(path)?, File::create(folder.join(name))?);
-        let mut chunk = vec![0; CHUNK];
-        let mut length = 0;
-        loop {
-            let read = from.read(&mut chunk)?;
-            let Some(bytes) = chunk.get(..read).filter(|bytes| !bytes.is_empty()) else { break };
-            if bytes.iter().any(|byte| *byte != 0) {
-                to.write_all(bytes)?;
-            } else {
-                to.seek_relative(i64::try_from(read).unwrap_or(i64::MAX))?;
-            }
-            length += read as u64;
-        }
-        to.set_len(length)?;
-        to.sync_all()
-    };
-    copy().map_err(StoreError::file(path))
 }

@@ -304,6 +304,10 @@ fn a_rotten_copy_is_named_and_an_older_store_refused() {
             .says(&["ledger", "verify", "--copy", copy])
             .contains("vouches for everything before 11")
     );
+    std::os::unix::fs::symlink("/dev/zero", home.join("ledger/endless")).unwrap();
+    let (code, message) = ledger.fails(&["ledger", "verify", "--copy", copy]);
+    assert_eq!(code, Some(3));
+    assert!(message.contains("neither a file nor a folder"), "{message}");
     std::fs::remove_dir_all(home.join("ledger")).unwrap();
     let (code, message) = ledger.fails(&["ledger", "verify", "--copy", copy]);
     assert!(code == Some(2) || code == Some(3) || code == Some(4), "{message}");

@@ -1,6 +1,7 @@
 //! The files the records stand in: preallocated, overwritten in place.
 
 use std::fs::{File, OpenOptions};
+use std::io::Read as _;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -50,9 +51,13 @@ pub(in crate::store) fn newest_signed(folder: &Path) -> Result<Option<SignedHead
     Ok(newest.map(|(_, head)| head))
 }
 
+/// What stands in a record's file, as far as a record can go.
 fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
-    match std::fs::read(path) {
-        Ok(bytes) => Ok(bytes),
+    let mut bytes = Vec::new();
+    let read = File::open(path)
+        .and_then(|file| file.take(RECORD_BYTES as u64 + 1).read_to_end(&mut bytes));
+    match read {
+        Ok(_) => Ok(bytes),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(StoreError::file(path)(error)),
     }
