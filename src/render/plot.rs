@@ -67,7 +67,7 @@ fn draw_strategies(report: &Report, area: &Area<'_>) -> Drawn {
     let label = |value: &SegmentValue<usize>| match value {
         // Segments count from below; rows are read from above.
         SegmentValue::CenterOf(index) if *index < rows.len() => {
-            format!("{}\u{a0}\u{a0}", shortened(&rows[rows.len() - 1 - index].label))
+            shortened(&rows[rows.len() - 1 - index].label)
         }
         _ => String::new(),
     };
@@ -75,7 +75,6 @@ fn draw_strategies(report: &Report, area: &Area<'_>) -> Drawn {
         .configure_mesh()
         .disable_y_mesh()
         .y_labels(rows.len())
-        .set_tick_mark_size(LabelAreaPosition::Left, 0)
         .y_label_formatter(&label)
         .x_label_formatter(&|value| axis_dollars(*value))
         .x_labels(6)
