@@ -39,6 +39,7 @@ pub struct FjallLog {
     by_subject: Keyspace,
     meta: Keyspace,
     chain: Chain,
+    received: Millis,
     durability: PersistMode,
 }
 
@@ -74,7 +75,9 @@ impl FjallLog {
         let (log, by_id) = (keyspace(LOG)?, keyspace(BY_ID)?);
         let (by_subject, meta) = (keyspace(BY_SUBJECT)?, keyspace(META)?);
         let chain = Chain::genesis(LedgerId::ZERO);
-        let mut opened = Self { database, log, by_id, by_subject, meta, chain, durability };
+        let received = 0;
+        let mut opened =
+            Self { database, log, by_id, by_subject, meta, chain, received, durability };
         opened.resume(ledger)?;
         Ok(opened)
     }
@@ -115,10 +118,20 @@ impl FjallLog {
         }
         let (next, link) = match snapshot.last_key_value(&self.log) {
             None => (0, genesis_link(&ledger)),
-            Some(guard) => end_of(&guard.value()?)?,
+            Some(guard) => {
+                let stored = guard.value()?;
+                self.received = Entry::split(&stored).map_or(0, |(entry, ..)| entry.received);
+                end_of(&stored)?
+            }
         };
         self.chain = Chain::resume(Head { ledger, next, link }, authors);
         Ok(())
+    }
+
+    /// When the newest batch was taken in; zero without one.
+    #[must_use]
+    pub const fn received(&self) -> Millis {
+        self.received
     }
 
     /// The link at a position, where a batch ends there.
@@ -296,6 +309,7 @@ impl Log for FjallLog {
         }
         write.commit().map_err(engine)?;
         self.chain = placed.chain;
+        self.received = received;
         Ok(placed.receipts)
     }
 

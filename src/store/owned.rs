@@ -7,11 +7,16 @@ use events::batch::AuthorTip;
 use events::head::{Head, SignedHead};
 use events::ids::{AuthorId, BatchId, Millis, Seq, Subject};
 use events::log::{AppendError, Log, Receipt, Visit};
-use events::payload::Stream;
+use events::payload::{ClockCorrected, Stream};
+use replay::writer::{Writer, author_subject};
 
 use super::head::{Record, RunSlot, newest_signed};
+use super::open::written;
 use super::syncer::Syncer;
 use super::{FjallLog, Home, KeyFiles, Promise, Settings, StoreError};
+
+/// A clock may be set back by this much without a word: clocks are corrected all the time.
+const CLOCK_STEP_MS: Millis = 60_000;
 
 /// A ledger open for use by its one owner.
 pub struct Store {
@@ -75,11 +80,27 @@ impl Store {
         self.run.sync()
     }
 
+    /// The ledger's time never runs back: max(previous, clock). Where the clock was set back by more than a
+    /// minute that is an event, and time goes on from the clock.
+    fn stamp(&mut self, clock: Millis) -> Result<Millis, StoreError> {
+        let ledger = self.log.received();
+        if clock.saturating_add(CLOCK_STEP_MS) >= ledger {
+            return Ok(clock.max(ledger));
+        }
+        let node = KeyFiles::new(self.home.clone()).signing(Stream::Node)?;
+        let subject = author_subject(&node.public());
+        let mut writer = Writer::new(&mut self.log, node).received_at(clock);
+        let pushed = writer.push(clock, subject, &ClockCorrected { ledger, clock });
+        pushed.and_then(|()| writer.flush()).map_err(written)?;
+        Ok(clock)
+    }
+
     fn append_and_vouch(
         &mut self,
         group: &[Admitted],
         received: Millis,
     ) -> Result<Vec<Receipt>, AppendError<StoreError>> {
+        let received = self.stamp(received).map_err(AppendError::Store)?;
         let receipts = self.log.append(group, received)?;
         self.write_run(false).map_err(AppendError::Store)?;
         if let Some(syncer) = &self.syncer {

@@ -162,3 +162,32 @@ fn missing_torn_and_foreign_heads_are_named() {
     let error = refused(&foreign);
     assert!(matches!(error, StoreError::Head(Refusal::HeadMissing(_))), "no key of ours: {error}");
 }
+
+#[test]
+fn time_in_the_ledger_never_runs_back_but_for_a_clock_that_was_set_back() {
+    use std::ops::ControlFlow;
+    let (_folder, home) = made();
+    let (mut store, _) = Store::open(&home, here()).unwrap();
+    let proxy = || KeyFiles::new(home.clone()).signing(Stream::Proxy).unwrap();
+    for clock in [500_000, 450_000, 510_000, 440_000] {
+        let mut writer = Writer::new(&mut store, proxy()).received_at(clock);
+        let closed = TurnClosed { ending: Ending::Aborted, attempts: 1, bytes_sent: None };
+        writer.push(clock, subject(clock), &closed).unwrap();
+        writer.flush().unwrap();
+    }
+    let mut received = Vec::new();
+    store
+        .read(4, &mut |_, stored| {
+            received.push(events::entry::Entry::split(stored).unwrap().0.received);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    // 50 s back is nothing; 70 s back is an event, and time goes on from there.
+    assert_eq!(received, [500_000, 500_000, 510_000, 440_000, 440_000]);
+    verified(&store);
+    let (store, _) = {
+        store.close().unwrap();
+        Store::open(&home, here()).unwrap()
+    };
+    assert_eq!(store.head().next, 4 + 5);
+}
