@@ -21,12 +21,6 @@ impl Pico {
     /// No money.
     pub const ZERO: Self = Self(0);
 
-    /// The nearest whole cents, half away from zero, as `1,234.56` without a currency sign.
-    #[must_use]
-    pub fn cents(self) -> String {
-        self.grouped(2)
-    }
-
     /// Rounded half away from zero to `digits` (0 to 12) decimals, whole dollars grouped by commas.
     #[must_use]
     pub fn grouped(self, digits: u8) -> String {
@@ -185,9 +179,9 @@ mod tests {
     fn prints_exactly_and_for_people() {
         let amount: Pico = "6477.08753425".parse().unwrap();
         assert_eq!(amount.to_string(), "6477.087534250000");
-        assert_eq!(amount.cents(), "6,477.09");
-        assert_eq!(Pico(-5_000_000_000).cents(), "-0.01");
-        assert_eq!(Pico(-4_999_999_999).cents(), "0.00");
+        assert_eq!(amount.grouped(2), "6,477.09");
+        assert_eq!(Pico(-5_000_000_000).grouped(2), "-0.01");
+        assert_eq!(Pico(-4_999_999_999).grouped(2), "0.00");
         assert_eq!(Pico(-1).to_string(), "-0.000000000001");
         assert_eq!(Pico(1_234_567 * 1_000_000_000_000).grouped(0), "1,234,567");
         assert_eq!("1.0000000000001".parse::<Pico>(), Err(DecimalError::TooManyDigits));

@@ -1,12 +1,10 @@
 //! `ferry doctor`: what is well and what is not.
 
 use std::io::Write as _;
-use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt as _;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use events::entry::Entry;
 use events::ids::LedgerId;
 use events::log::Log as _;
 use events::payload::Stream;
@@ -14,6 +12,7 @@ use nix::sys::statvfs::statvfs;
 use serde::Serialize;
 
 use super::home::HomeArg;
+use super::print_json;
 use crate::failure::{Failure, Kind};
 use crate::store::{Home, KeyFiles, Promise, Settings, Store, StoreError, clock};
 
@@ -69,9 +68,7 @@ impl Doctor {
     fn print(&self, checks: &[Check]) -> Result<(), Failure> {
         let mut out = anstream::stdout().lock();
         if self.json {
-            let json = serde_json::to_string_pretty(checks)
-                .map_err(|error| Failure::new(Kind::Corrupt, "writing JSON", error))?;
-            return Ok(writeln!(out, "{json}")?);
+            return print_json(&mut out, &checks);
         }
         for Check { what, state, says } in checks {
             let (word, colour) = match state {
@@ -154,13 +151,8 @@ fn ledger(home: &Home) -> Result<Vec<Check>, Failure> {
         Err(error) => return Ok(vec![check("ledger", State::Wrong, error.to_string())]),
     };
     let (head, vouched) = (store.head(), store.vouched_head());
-    let mut newest = 0;
-    let read = store.read(head.next.saturating_sub(1), &mut |_, stored| {
-        newest = Entry::split(stored).map_or(0, |(entry, ..)| entry.received);
-        ControlFlow::Break(())
-    });
+    let newest = store.received();
     store.close()?;
-    read?;
     let vouched = vouched?.map_or(0, |signed| signed.head.next);
     let stop = if opened.was_clean { "" } else { "; the stop before was not clean" };
     let lost = opened.lost.map_or_else(String::new, |lost| {

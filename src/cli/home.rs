@@ -3,8 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use events::kind::KindTable;
+use events::log::Log as _;
+use projections::keyring::Keyring;
+use replay::fold::{Checks, Signatures, fold};
 
 use crate::failure::{Failure, Kind};
+use crate::progress;
 use crate::store::{Home, Opened, Promise, Settings, Store, StoreError};
 
 /// Where the ledger lies.
@@ -25,8 +30,22 @@ impl HomeArg {
         })
     }
 
+    /// Opens the ledger, asks it, and closes it either way: a question that fails is no unclean stop. Its
+    /// own failure goes first.
+    pub(super) fn with_store<T>(
+        &self,
+        ask: impl FnOnce(&mut Store) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let mut store = self.open()?;
+        let answer = ask(&mut store);
+        let closed = store.close();
+        let answer = answer?;
+        closed?;
+        Ok(answer)
+    }
+
     /// Opens the ledger for use, and says what a stop before took.
-    pub(super) fn open(&self) -> Result<Store, Failure> {
+    fn open(&self) -> Result<Store, Failure> {
         let (store, opened) = Store::open(&self.home()?, Settings::from_system(Promise::Process))?;
         if let Opened { lost: Some(lost), .. } = opened {
             anstream::eprintln!(
@@ -38,6 +57,17 @@ impl HomeArg {
         }
         Ok(store)
     }
+}
+
+/// Who may write what in a ledger, by all its events.
+pub(super) fn keyring(store: &Store) -> Result<Keyring, Failure> {
+    let kinds = KindTable::current();
+    let head = store.vouched_head()?;
+    let checks = Checks { kinds: &kinds, signatures: Signatures::Trust, head: head.as_ref() };
+    let bar = progress::bar("reading the ledger", store.head().next);
+    let folded = fold(store, checks, &mut |_, _, _| bar.inc(1));
+    bar.finish_and_clear();
+    Ok(folded?.world.keyring)
 }
 
 impl From<StoreError> for Failure {

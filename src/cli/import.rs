@@ -7,17 +7,15 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use events::hash::LedgerSecret;
 use events::ids::Digest;
-use events::kind::KindTable;
 use events::log::AppendError;
 use events::payload::{Import as ImportEvent, Name, Stream};
-use indicatif::ProgressBar;
 use projections::keyring::Keyring;
-use replay::fold::{Checks, Signatures, fold};
 use replay::import::{ImportError, Importer, Recorded};
 use replay::writer::{WriteError, Writer, author_subject};
 use serde::Serialize;
 
-use super::home::HomeArg;
+use super::home::{HomeArg, keyring};
+use super::print_json;
 use super::when::When;
 use crate::failure::{Failure, Kind};
 use crate::progress;
@@ -95,11 +93,9 @@ impl Import {
                 traffic.files.iter().map(|file| traffic.count(file)).collect();
             return traffic.print(&outcomes?);
         }
-        let mut store = self.home.open()?;
-        let outcomes = traffic.import(&mut store, &KeyFiles::new(self.home.home()?));
-        let closed = store.close();
-        traffic.print(&outcomes?)?;
-        Ok(closed?)
+        let keys = KeyFiles::new(self.home.home()?);
+        let outcomes = self.home.with_store(|store| traffic.import(store, &keys))?;
+        traffic.print(&outcomes)
     }
 }
 
@@ -109,7 +105,7 @@ impl Traffic {
             let problem = "there is no such file; nothing was imported";
             return Err(Failure::usage(format!("importing {}", missing.display()), problem));
         }
-        let (secret, keyring) = (keys.secret()?, keyring_of(store)?);
+        let (secret, keyring) = (keys.secret()?, keyring(store)?);
         let mut outcomes = Vec::new();
         for file in &self.files {
             let proxy = keys.signing(Stream::Proxy)?;
@@ -186,10 +182,7 @@ impl Traffic {
     fn print(&self, outcomes: &[Outcome]) -> Result<(), Failure> {
         let mut out = anstream::stdout().lock();
         if self.json {
-            let json = serde_json::to_string_pretty(outcomes)
-                .map_err(|error| Failure::new(Kind::Corrupt, "writing JSON", error))?;
-            writeln!(out, "{json}")?;
-            return Ok(());
+            return print_json(&mut out, &outcomes);
         }
         for outcome in outcomes {
             let Outcome { file, rows, turns, repeated, amended, refused, .. } = outcome;
@@ -232,21 +225,6 @@ impl Outcome {
             digest: self.digest.unwrap_or(Digest::ZERO),
         })
     }
-}
-
-/// Whose word on turns counts.
-fn keyring_of(store: &Store) -> Result<Keyring, Failure> {
-    let kinds = KindTable::current();
-    let checks = Checks { kinds: &kinds, signatures: Signatures::Trust, head: None };
-    let bar: ProgressBar = progress::bar("reading the ledger", store_events(store));
-    let folded = fold(store, checks, &mut |_, _, _| bar.inc(1));
-    bar.finish_and_clear();
-    Ok(folded?.world.keyring)
-}
-
-fn store_events(store: &Store) -> u64 {
-    use events::log::Log as _;
-    store.head().next
 }
 
 /// The store's own failures keep their exit codes.

@@ -7,12 +7,10 @@ use clap::{Args, Subcommand, ValueEnum};
 use comfy_table::{Table, presets};
 use events::bytes::Bytes32;
 use events::ids::AuthorId;
-use events::kind::KindTable;
 use events::payload::Stream;
 use projections::keyring::{Key, Keyring};
-use replay::fold::{Checks, Signatures, fold};
 
-use super::home::HomeArg;
+use super::home::{HomeArg, keyring};
 use crate::failure::Failure;
 use crate::store::Store;
 
@@ -77,11 +75,7 @@ impl From<StreamArg> for Stream {
 
 impl Keys {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        let mut store = self.home.open()?;
-        let outcome = self.run_on(&mut store);
-        let closed = store.close();
-        outcome?;
-        Ok(closed?)
+        self.home.with_store(|store| self.run_on(store))
     }
 
     fn run_on(&self, store: &mut Store) -> Result<(), Failure> {
@@ -134,13 +128,6 @@ impl Keys {
         }
         Ok(())
     }
-}
-
-fn keyring(store: &Store) -> Result<Keyring, Failure> {
-    let kinds = KindTable::current();
-    let head = store.vouched_head()?;
-    let checks = Checks { kinds: &kinds, signatures: Signatures::Trust, head: head.as_ref() };
-    Ok(fold(store, checks, &mut |_, _, _| {})?.world.keyring)
 }
 
 /// A key that is active, and not one the owner itself writes with.

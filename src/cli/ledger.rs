@@ -87,23 +87,14 @@ impl Ledger {
                 self.verify(&copy.log, Some(&copy.head))
             }
             Command::Verify { copy: None } => {
-                self.with_log(|log| self.verify(log, log.vouched_head()?.as_ref()))
+                self.home.with_store(|log| self.verify(log, log.vouched_head()?.as_ref()))
             }
             Command::Repair { .. } => self.repair(),
-            Command::Show { position } => self.with_log(|log| self.show(log, *position)),
-            Command::Tail { count } => self.with_log(|log| self.tail(log, *count)),
-            Command::Head => self.with_log(|log| self.head(log)),
-            Command::Export { file } => self.with_log(|log| export(log, file)),
+            Command::Show { position } => self.home.with_store(|log| self.show(log, *position)),
+            Command::Tail { count } => self.home.with_store(|log| self.tail(log, *count)),
+            Command::Head => self.home.with_store(|log| self.head(log)),
+            Command::Export { file } => self.home.with_store(|log| export(log, file)),
         }
-    }
-
-    fn with_log(&self, each: impl FnOnce(&Store) -> Result<(), Failure>) -> Result<(), Failure> {
-        let store = self.home.open()?;
-        let outcome = each(&store);
-        // Closed either way: a question that fails is no unclean stop. Its own failure goes first.
-        let closed = store.close();
-        outcome?;
-        Ok(closed?)
     }
 
     fn repair(&self) -> Result<(), Failure> {

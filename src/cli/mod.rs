@@ -11,11 +11,13 @@ mod ledger;
 mod replay;
 mod when;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use serde::Serialize;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 
 /// Routes AI-agent work and keeps a signed, replayable ledger of what every call cost.
 #[derive(Debug, Parser)]
@@ -67,4 +69,11 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Keys(command) => command.run(),
         Command::Completions(command) => command.run(),
     }
+}
+
+/// Prints a value as JSON, over several lines.
+fn print_json(out: &mut impl Write, value: &impl Serialize) -> Result<(), Failure> {
+    let json = serde_json::to_string_pretty(value)
+        .map_err(|error| Failure::new(Kind::Corrupt, "writing JSON", error))?;
+    Ok(writeln!(out, "{json}")?)
 }

@@ -21,6 +21,7 @@ use replay::sample;
 use replay::strategy::{CacheOptions, Strategy, Ttl, WriteKind};
 
 use super::home::HomeArg;
+use super::print_json;
 use super::when::When;
 use crate::failure::{Failure, Kind};
 use crate::store::FjallLog;
@@ -115,12 +116,10 @@ impl Replay {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let prices = self.prices()?;
         if !self.sample {
-            let store = self.home.open()?;
-            let head = store.vouched_head()?;
-            let outcome = self.replay(&store, head.as_ref(), prices.as_ref());
-            let closed = store.close();
-            outcome?;
-            return Ok(closed?);
+            return self.home.with_store(|store| {
+                let head = store.vouched_head()?;
+                self.replay(store, head.as_ref(), prices.as_ref())
+            });
         }
         if self.memory {
             let (log, head) = sample_ledger(MemoryLog::new(sample::ledger_id()))?;
@@ -223,9 +222,7 @@ impl Replay {
         if self.digest {
             writeln!(out, "{}", report.digest)?;
         } else if self.json {
-            let json = serde_json::to_string_pretty(report)
-                .map_err(|error| Failure::new(Kind::Corrupt, "writing JSON", error))?;
-            writeln!(out, "{json}")?;
+            print_json(&mut out, report)?;
         } else if self.csv {
             let csv = render::csv::rows(report)
                 .map_err(|error| Failure::new(Kind::Corrupt, "writing CSV", error))?;

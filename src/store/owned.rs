@@ -47,6 +47,12 @@ impl Store {
         self.syncer.as_ref().ok_or(StoreError::SyncFailed)?.wait()
     }
 
+    /// When the newest batch was taken in; zero without one.
+    #[must_use]
+    pub const fn received(&self) -> Millis {
+        self.log.received()
+    }
+
     /// The newest head a sync record vouched for when the ledger was opened, or since.
     ///
     /// # Errors
