@@ -191,3 +191,24 @@ fn time_in_the_ledger_never_runs_back_but_for_a_clock_that_was_set_back() {
     };
     assert_eq!(store.head().next, 4 + 5);
 }
+
+// The node key signs the correction: a batch of its own that is sealed already must not be forestalled.
+#[test]
+fn a_clock_that_was_set_back_does_not_stand_in_the_way_of_the_nodes_own_batch() {
+    use events::payload::{Finding, FindingCode};
+    let (_folder, home) = made();
+    let (mut store, _) = Store::open(&home, here()).unwrap();
+    let mut write = |stream, clock| {
+        let key = KeyFiles::new(home.clone()).signing(stream).unwrap();
+        let mut writer = Writer::new(&mut store, key).received_at(clock);
+        let finding = Finding { code: FindingCode::BookShrank, from: 0, to: clock };
+        writer.push(clock, subject(clock), &finding).unwrap();
+        writer.flush().unwrap();
+    };
+    write(Stream::Proxy, 500_000);
+    write(Stream::Node, 400_000);
+    write(Stream::Proxy, 410_000);
+    write(Stream::Node, 420_000);
+    assert_eq!((store.head().next, store.received()), (4 + 5, 420_000));
+    verified(&store);
+}
