@@ -16,7 +16,7 @@ use events::batch::{Author, AuthorTip};
 use events::bytes::Bytes;
 use events::event::Events;
 use events::ids::{LedgerId, Subject};
-use events::log::Log;
+use events::log::{Log as _, ReadLog as _};
 use events::payload::{DispatchResult, Finish, Name, Parts, RawPairs, Stream};
 use events::sign::{BATCH_PREFIX, SigningKey};
 use events::usage::{Convention, RawUsage};

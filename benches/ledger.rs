@@ -16,7 +16,7 @@ use events::bytes::Bytes;
 use events::event::Events;
 use events::ids::{LedgerId, Subject};
 use events::kind::KindTable;
-use events::log::Log as _;
+use events::log::ReadLog as _;
 use events::memory::MemoryLog;
 use events::payload::{DispatchResult, Finish, Name, Parts, RawPairs, SourceKey, Stream, Turn};
 use events::sign::{BATCH_PREFIX, SigningKey, Verifier};

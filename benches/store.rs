@@ -12,7 +12,7 @@ use std::time::Instant;
 use events::bytes::Bytes;
 use events::ids::Subject;
 use events::kind::KindTable;
-use events::log::Log as _;
+use events::log::ReadLog as _;
 use events::payload::{DispatchResult, Finish, Name, Parts, RawPairs, Stream, Turn};
 use events::usage::{Convention, RawUsage};
 use ferry::store::{Home, KeyFiles, Promise, Settings, Store};

@@ -278,10 +278,10 @@ impl Chain {
     ///
     /// # Errors
     /// As [`Chain::follow`].
-    pub fn follow_link(&mut self, stored: &[u8]) -> Result<(), Break> {
-        let (_, link, batch) = self.linked(stored)?;
+    pub fn follow_link<'a>(&mut self, stored: &'a [u8]) -> Result<(Entry, Batch<'a>), Break> {
+        let (entry, link, batch) = self.linked(stored)?;
         self.advance(&batch.header, batch.id, link);
-        Ok(())
+        Ok((entry, batch))
     }
 
     fn linked<'a>(&self, stored: &'a [u8]) -> Result<(Entry, Digest, Batch<'a>), Break> {

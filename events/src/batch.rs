@@ -4,7 +4,7 @@
 //! id 32, count u32, digest 32. Then each event behind its length as u32.
 
 use crate::bytes::Reader;
-use crate::event::{EventRef, Events};
+use crate::event::{EventRef, Events, events_of, next_event};
 use crate::hash::{Domain, Hasher, digest};
 use crate::ids::{AuthorId, BatchId, Digest, EventId, LedgerId, Subject};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_EVENTS_MAX, EVENT_BYTES_MAX};
@@ -180,14 +180,8 @@ impl<'a> Batch<'a> {
 
     /// The events, in order.
     pub fn events(&self) -> impl Iterator<Item = EventRef<'a>> + use<'a> {
-        let mut reader = Reader(self.body);
-        std::iter::from_fn(move || next_event(&mut reader))
+        events_of(self.body)
     }
-}
-
-fn next_event<'a>(reader: &mut Reader<'a>) -> Option<EventRef<'a>> {
-    let length = reader.u32()?;
-    EventRef::parse(reader.take(usize::try_from(length).ok()?)?)
 }
 
 /// A batch and its author's signature over the header: what travels between machines.

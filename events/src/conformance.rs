@@ -10,7 +10,7 @@ use crate::entry::Entry;
 use crate::event::Events;
 use crate::ids::{LedgerId, Millis, Seq, Subject};
 use crate::kind::KindTable;
-use crate::log::{AppendError, Log};
+use crate::log::{AppendError, Log, ReadLog as _};
 use crate::payload::{Ending, TurnClosed};
 use crate::sign::{SigningKey, Verifier};
 

@@ -12,6 +12,9 @@ use crate::payload::{
     Turn, TurnClosed,
 };
 
+/// Most bytes of a batch's events, each behind its length.
+const BODY_BYTES_MAX: usize = BATCH_BYTES_MAX - crate::batch::HEADER_BYTES;
+
 /// Bytes of an event before its payload.
 pub const EVENT_HEADER_BYTES: usize = 2 + 1 + 8 + 16;
 
@@ -93,6 +96,17 @@ impl<'a> EventRef<'a> {
     pub fn digest(&self) -> Digest {
         digest(Domain::Event, self.bytes)
     }
+}
+
+/// The events of a batch's body, each behind its length, as far as they can be read.
+pub(crate) fn events_of(body: &[u8]) -> impl Iterator<Item = EventRef<'_>> {
+    let mut reader = Reader(body);
+    std::iter::from_fn(move || next_event(&mut reader))
+}
+
+pub(crate) fn next_event<'a>(reader: &mut Reader<'a>) -> Option<EventRef<'a>> {
+    let length = reader.u32()?;
+    EventRef::parse(reader.take(usize::try_from(length).ok()?)?)
 }
 
 /// Why an event cannot be added to a batch.
@@ -210,7 +224,7 @@ impl Events {
         if length > EVENT_BYTES_MAX {
             return Err(EventError::TooLong { bytes: length });
         }
-        if self.bytes.len() > BATCH_BYTES_MAX - crate::batch::HEADER_BYTES {
+        if self.bytes.len() > BODY_BYTES_MAX {
             return Err(EventError::BatchFull);
         }
         let prefix = u32::try_from(length).map_err(|_| EventError::TooLong { bytes: length })?;
@@ -218,6 +232,27 @@ impl Events {
         let digest = digest(Domain::Event, &self.bytes[start + 4..]);
         self.digests.extend_from_slice(digest.as_slice());
         Ok(())
+    }
+
+    /// Adds events that were gathered apart, after these.
+    ///
+    /// # Errors
+    /// [`EventError::BatchFull`] when they do not fit into one batch together; nothing is added then.
+    pub fn extend(&mut self, more: &Self) -> Result<(), EventError> {
+        let bytes = self.bytes.len() + more.bytes.len();
+        if self.len() + more.len() > BATCH_EVENTS_MAX || bytes > BODY_BYTES_MAX {
+            return Err(EventError::BatchFull);
+        }
+        self.bytes.extend_from_slice(&more.bytes);
+        self.digests.extend_from_slice(&more.digests);
+        self.subjects.extend_from_slice(&more.subjects);
+        self.has_raw |= more.has_raw;
+        Ok(())
+    }
+
+    /// The events as they will be stored, in order.
+    pub fn iter(&self) -> impl Iterator<Item = EventRef<'_>> {
+        events_of(&self.bytes)
     }
 
     /// True when every payload was encoded here, and so is in the one form it can have.

@@ -44,9 +44,13 @@ pub enum Domain {
     HeadRecord,
     /// The key that vouches for head records within one boot, from the node key.
     HeadMacKey,
+    /// The key that vouches for snapshots, from the node key.
+    SnapshotKey,
+    /// The key that names withheld texts, from the ledger's secret.
+    BlobKey,
 }
 
-const CONTEXTS: [(Domain, &str); 18] = [
+const CONTEXTS: [(Domain, &str); 20] = [
     (Domain::Event, "ferry 2026-11-30 event v1"),
     (Domain::Events, "ferry 2026-11-30 events of a batch v1"),
     (Domain::Batch, "ferry 2026-11-30 batch header v1"),
@@ -65,6 +69,8 @@ const CONTEXTS: [(Domain, &str); 18] = [
     (Domain::Report, "ferry 2026-11-30 report rows v1"),
     (Domain::HeadRecord, "ferry 2026-11-30 head record v1"),
     (Domain::HeadMacKey, "ferry 2026-11-30 head mac key v1"),
+    (Domain::SnapshotKey, "ferry 2026-11-30 snapshot key v1"),
+    (Domain::BlobKey, "ferry 2026-11-30 blob key v1"),
 ];
 
 static KEYS: LazyLock<[[u8; 32]; CONTEXTS.len()]> =
@@ -133,6 +139,16 @@ impl LedgerSecret {
         let mut out = [0; 16];
         hasher.finalize_xof().fill(&mut out);
         Bytes(out)
+    }
+}
+
+impl LedgerSecret {
+    /// Keyed digest of bytes for one use.
+    #[must_use]
+    pub fn digest(&self, domain: Domain, bytes: &[u8]) -> Digest {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        hasher.update(domain_key(domain)).update(bytes);
+        Bytes(*hasher.finalize().as_bytes())
     }
 }
 

@@ -1,5 +1,7 @@
 //! The head: where a ledger ends. Kept, signed, outside the store, it binds the tail.
 
+use serde::{Deserialize, Serialize};
+
 use crate::bytes::Reader;
 use crate::ids::{AuthorId, Digest, LedgerId, Seq};
 use crate::sign::{HEAD_PREFIX, SignError, Signature, SigningKey, Verifier};
@@ -8,7 +10,7 @@ use crate::sign::{HEAD_PREFIX, SignError, Signature, SigningKey, Verifier};
 pub const SIGNED_HEAD_BYTES: usize = 32 + 8 + 32 + 32 + 64;
 
 /// The end of a log: as a log tells it, unsigned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// The ledger.
     pub ledger: LedgerId,

@@ -80,31 +80,15 @@ pub fn place<'g, E: std::error::Error>(
 /// What a visitor of stored batches is given: the key it was found under, and entry and batch bytes.
 pub type Visit<'v> = dyn FnMut(Seq, &[u8]) -> ControlFlow<()> + 'v;
 
-/// A log of signed batches. Every implementation passes [`crate::conformance`].
+/// A log of signed batches as its readers see it.
 ///
-/// - Positions are dense from 0; a batch takes as many as it has events.
-/// - A group is appended whole or not at all; readers see whole groups.
-/// - A batch that is there already answers its old position and changes nothing.
-/// - What was read is what was written: checking it is [`crate::admission::Chain`]'s and the reader's.
-pub trait Log {
+/// What was read is what was written: checking it is [`crate::admission::Chain`]'s and the reader's.
+pub trait ReadLog {
     /// Why the store behind the log fails.
     type Error: std::error::Error + 'static;
 
     /// The end of the log.
     fn head(&self) -> Head;
-
-    /// Where an author stands.
-    fn tip(&self, author: &AuthorId) -> AuthorTip;
-
-    /// Appends a group of batches, all of them received at one instant.
-    ///
-    /// # Errors
-    /// [`AppendError`]; then nothing was appended.
-    fn append(
-        &mut self,
-        group: &[Admitted],
-        received: Millis,
-    ) -> Result<Vec<Receipt>, AppendError<Self::Error>>;
 
     /// Shows stored batches in order, from the one that holds `from`, until the visitor breaks.
     ///
@@ -123,4 +107,24 @@ pub trait Log {
     /// # Errors
     /// The store's.
     fn positions_about(&self, subject: &Subject) -> Result<Vec<Seq>, Self::Error>;
+}
+
+/// A log that can be appended to. Every implementation passes [`crate::conformance`].
+///
+/// - Positions are dense from 0; a batch takes as many as it has events.
+/// - A group is appended whole or not at all; readers see whole groups.
+/// - A batch that is there already answers its old position and changes nothing.
+pub trait Log: ReadLog {
+    /// Where an author stands.
+    fn tip(&self, author: &AuthorId) -> AuthorTip;
+
+    /// Appends a group of batches, all of them received at one instant.
+    ///
+    /// # Errors
+    /// [`AppendError`]; then nothing was appended.
+    fn append(
+        &mut self,
+        group: &[Admitted],
+        received: Millis,
+    ) -> Result<Vec<Receipt>, AppendError<Self::Error>>;
 }

@@ -7,7 +7,7 @@ use crate::admission::{Admitted, Chain};
 use crate::batch::AuthorTip;
 use crate::head::Head;
 use crate::ids::{AuthorId, BatchId, LedgerId, Millis, Seq, Subject};
-use crate::log::{AppendError, Log, Receipt, Visit, place};
+use crate::log::{AppendError, Log, ReadLog, Receipt, Visit, place};
 
 /// Stored batches by the position of their first event.
 pub type Stored = BTreeMap<Seq, Vec<u8>>;
@@ -46,33 +46,11 @@ impl MemoryLog {
     }
 }
 
-impl Log for MemoryLog {
+impl ReadLog for MemoryLog {
     type Error = Infallible;
 
     fn head(&self) -> Head {
         self.chain.head()
-    }
-
-    fn tip(&self, author: &AuthorId) -> AuthorTip {
-        self.chain.tip(author)
-    }
-
-    fn append(
-        &mut self,
-        group: &[Admitted],
-        received: Millis,
-    ) -> Result<Vec<Receipt>, AppendError<Infallible>> {
-        let known = |id: &BatchId| Ok(self.by_id.get(id).copied());
-        let placed = place(&self.chain, group, received, known)?;
-        self.chain = placed.chain;
-        for (entry, batch) in placed.new {
-            let mut stored = entry.encode().to_vec();
-            stored.extend_from_slice(batch.bytes());
-            self.stored.insert(entry.first, stored);
-            self.by_id.insert(entry.batch, entry.first);
-            self.by_subject.extend(batch.subjects().iter().copied().zip(entry.first..));
-        }
-        Ok(placed.receipts)
     }
 
     fn read(&self, from: Seq, visit: &mut Visit<'_>) -> Result<(), Infallible> {
@@ -95,6 +73,30 @@ impl Log for MemoryLog {
     fn positions_about(&self, subject: &Subject) -> Result<Vec<Seq>, Infallible> {
         let about = self.by_subject.range((*subject, 0)..=(*subject, Seq::MAX));
         Ok(about.map(|(_, seq)| *seq).collect())
+    }
+}
+
+impl Log for MemoryLog {
+    fn tip(&self, author: &AuthorId) -> AuthorTip {
+        self.chain.tip(author)
+    }
+
+    fn append(
+        &mut self,
+        group: &[Admitted],
+        received: Millis,
+    ) -> Result<Vec<Receipt>, AppendError<Infallible>> {
+        let known = |id: &BatchId| Ok(self.by_id.get(id).copied());
+        let placed = place(&self.chain, group, received, known)?;
+        self.chain = placed.chain;
+        for (entry, batch) in placed.new {
+            let mut stored = entry.encode().to_vec();
+            stored.extend_from_slice(batch.bytes());
+            self.stored.insert(entry.first, stored);
+            self.by_id.insert(entry.batch, entry.first);
+            self.by_subject.extend(batch.subjects().iter().copied().zip(entry.first..));
+        }
+        Ok(placed.receipts)
     }
 }
 

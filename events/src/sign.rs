@@ -19,6 +19,10 @@ pub const BATCH_PREFIX: &[u8; 24] = b"ferry/batch/ed25519/v1\n\0";
 /// What heads are signed behind.
 pub const HEAD_PREFIX: &[u8; 24] = b"ferry/head/ed25519/v1\n\0\0";
 
+/// Which rules signatures are judged by. Raised when they change: what was admitted by other rules is
+/// checked again.
+pub const VERIFIER: u8 = 1;
+
 /// Why a signature or a key is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignError {

@@ -13,7 +13,7 @@ use events::payload::Parts;
 use events::usage::{Usage, UsageMarks};
 use sha2::{Digest as _, Sha256};
 
-use crate::projection::Context;
+use crate::projection::Located;
 
 /// A token count that may be unknown, in four bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,7 +174,8 @@ impl Gather {
     }
 
     /// Takes one event in. Events without effect in the world are not to be shown.
-    pub fn tell(&mut self, context: &Context, body: &Body<'_>) {
+    pub fn tell(&mut self, located: &Located, body: &Body<'_>) {
+        let Located { context, batch, index } = located;
         let place = Place { at: context.at, seq: context.seq };
         let turn = context.subject;
         match body {
@@ -207,9 +208,9 @@ impl Gather {
             }
             _ => return,
         }
-        let start = context.seq - u64::from(context.index);
+        let start = context.seq - u64::from(*index);
         if self.batches.last().is_none_or(|(first, _)| *first != start) {
-            self.batches.push((start, context.batch));
+            self.batches.push((start, *batch));
         }
     }
 

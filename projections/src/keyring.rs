@@ -75,6 +75,18 @@ impl Keyring {
         self.keys.iter()
     }
 
+    /// True when a change of keys would make sense here.
+    #[must_use]
+    pub fn accepts(&self, actor: &Actor) -> bool {
+        self.clone().change(actor)
+    }
+
+    /// A key's standing, if the ledger knows it.
+    #[must_use]
+    pub fn standing(&self, key: &AuthorId) -> Option<Key> {
+        self.keys.get(key).copied()
+    }
+
     /// Takes the node key in. Always makes sense: [`Keyring::allows`] lets it come first only.
     pub(crate) fn open(&mut self, node: AuthorId) -> bool {
         self.keys.insert(node, Key { stream: Stream::Node, active: true });

@@ -2,7 +2,7 @@
 
 use events::event::Body;
 use events::hash::{Domain, Hasher};
-use events::ids::{AuthorId, BatchId, Digest, EventId, Millis, Seq, Subject};
+use events::ids::{AuthorId, BatchId, Digest, Millis, Seq, Subject};
 use events::payload::Stream;
 
 /// Whether a projection depends on how the authors' batches interleave.
@@ -14,7 +14,7 @@ pub enum Order {
     Free,
 }
 
-/// Where an event stands and who wrote it.
+/// Where an event stands and who wrote it: what a fold may depend on.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
     /// Its position.
@@ -29,18 +29,18 @@ pub struct Context {
     pub at: Millis,
     /// What it is about.
     pub subject: Subject,
+}
+
+/// An event where it is stored. The world is told an event before its batch is sealed, so no fold of
+/// the world sees more than the context.
+#[derive(Clone, Copy, Debug)]
+pub struct Located {
+    /// Where it stands.
+    pub context: Context,
     /// The batch it came in.
     pub batch: BatchId,
     /// Its index in the batch.
     pub index: u32,
-}
-
-impl Context {
-    /// The event's id.
-    #[must_use]
-    pub fn event_id(&self) -> EventId {
-        events::batch::event_id(&self.batch, self.index)
-    }
 }
 
 /// Why a snapshot cannot be used; it is discarded then, and the fold starts earlier.

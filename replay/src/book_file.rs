@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use events::bytes::Bytes32;
 use events::event::Body;
 use events::hash::{Domain, digest, engine_subject};
 use events::ids::{AuthorId, Digest, Millis, Subject};
@@ -253,8 +252,6 @@ impl BookFile {
             received: 0,
             at: 0,
             subject: Subject::ZERO,
-            batch: Bytes32::ZERO,
-            index: 0,
         };
         for price in self.prices() {
             book.apply(&context, &Body::Price(price));

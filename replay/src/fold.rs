@@ -1,122 +1,43 @@
 //! The driver: reads a log batch by batch, checks it, and folds it. No fold passes over a fault.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use events::admission::{Break, Chain};
-use events::batch::{Batch, BatchError};
+use events::admission::Chain;
+use events::batch::Batch;
 use events::entry::Entry;
 use events::event::{Body, EventRef};
 use events::head::{Head, SignedHead};
-use events::ids::{AuthorId, LedgerId, Seq};
+use events::ids::{LedgerId, Seq};
 use events::kind::{KindTable, PayloadError};
-use events::log::Log;
+use events::log::ReadLog;
 use events::payload::Stream;
-use events::sign::{BATCH_PREFIX, SignError, Verifier};
-use projections::projection::{Context, Projection as _};
+use events::sign::{BATCH_PREFIX, Verifier};
+use projections::projection::{Context, Located, Projection as _};
 use projections::world::{Effect, World};
 
-/// What is wrong, and with which position.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("position {at}: {what}")]
-pub struct Fault {
-    /// Position of the first event of the batch concerned, or where a batch is missing.
-    pub at: Seq,
-    /// What is wrong.
-    pub what: Wrong,
-}
-
-/// What can be wrong with a stored ledger. Each cause has its own name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
-    /// The entry stands under the key of another position.
-    #[error("the entry of position {entry} is stored in its place")]
-    Misplaced {
-        /// The position the entry names.
-        entry: Seq,
-    },
-    /// Entry or batch are damaged, or do not follow from what came before.
-    #[error("{0}")]
-    Break(#[from] Break),
-    /// The author's key or signature is not good.
-    #[error("author {author}: {error}")]
-    Signature {
-        /// The author.
-        author: AuthorId,
-        /// What is wrong.
-        error: SignError,
-    },
-    /// An event's payload does not decode, or needs a newer ferry.
-    #[error("event {index} of the batch: {error}")]
-    Payload {
-        /// Its index in the batch.
-        index: u32,
-        /// What is wrong.
-        error: PayloadError,
-    },
-    /// Stored batches end before the position the log itself gives as its end.
-    #[error("the stored batches end here, the log says that it goes on to {end}")]
-    TailMissing {
-        /// The end the log gives.
-        end: Seq,
-    },
-    /// The log ends before the position the head vouches for.
-    #[error("rolled back: the log ends here, the head vouches for everything before {promised}")]
-    RolledBack {
-        /// The position the head vouches for.
-        promised: Seq,
-    },
-    /// The log has another past than the one the head vouches for.
-    #[error("forked: up to here the head vouches for another past")]
-    Forked,
-    /// The head is of another ledger.
-    #[error("the head is of ledger {found}, the log of {expected}")]
-    ForeignHead {
-        /// The log's ledger.
-        expected: LedgerId,
-        /// The head's.
-        found: LedgerId,
-    },
-    /// The head's signature is not good.
-    #[error("the head's signature: {0}")]
-    HeadSignature(SignError),
-    /// The head is signed by a key that is not the ledger's node key.
-    #[error("the head is signed by {node}, which is not a node key of this ledger")]
-    HeadUnvouched {
-        /// The key.
-        node: AuthorId,
-    },
-}
-
-impl Wrong {
-    /// True when the ledger was written by a ferry that knows more than this one.
-    #[must_use]
-    pub const fn needs_newer_ferry(&self) -> bool {
-        match self {
-            Self::Payload { error, .. } => error.needs_newer_ferry(),
-            Self::Break(Break::Damaged(BatchError::NeedsNewerFerry { .. })) => true,
-            _ => false,
-        }
-    }
-}
-
-/// Why a fold stopped.
-#[derive(Debug, thiserror::Error)]
-pub enum FoldError<E: std::error::Error + 'static> {
-    /// The ledger is not what it should be.
-    #[error(transparent)]
-    Fault(#[from] Fault),
-    /// The store failed.
-    #[error("the store failed: {0}")]
-    Store(#[source] E),
-}
+pub use crate::fault::{Fault, FoldError, Wrong};
 
 /// Whether authors' signatures are checked again. Links, digests and chains always are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signatures {
     /// Check every one.
     Check,
+    /// Check those from a position on. What lies before was checked when it was admitted, and a head
+    /// vouched for outside the log says that nothing has changed since.
+    CheckFrom(Seq),
     /// They were checked before, and the links say that nothing has changed since.
     Trust,
+}
+
+impl Signatures {
+    const fn are_checked_at(self, position: Seq) -> bool {
+        match self {
+            Self::Check => true,
+            Self::CheckFrom(start) => position >= start,
+            Self::Trust => false,
+        }
+    }
 }
 
 /// What a fold came to.
@@ -142,45 +63,43 @@ pub struct Checks<'a> {
     pub head: Option<&'a SignedHead>,
 }
 
+/// What is shown each event, its place and its effect.
+pub type Observe<'o> = dyn FnMut(&Located, &Body<'_>, Effect) + 'o;
+
 /// Folds a log from its first event, showing each event, its place and its effect to `observe`.
 ///
 /// # Errors
 /// [`FoldError`] at the first fault: nothing after it is folded.
-pub fn fold<L: Log>(
+pub fn fold<L: ReadLog + ?Sized>(
     log: &L,
     checks: Checks<'_>,
-    observe: &mut dyn FnMut(&Context, &Body<'_>, Effect),
+    observe: &mut Observe<'_>,
 ) -> Result<Folded, FoldError<L::Error>> {
-    let says = log.head();
-    let mut driver = Driver {
-        checks,
-        chain: Chain::genesis(says.ledger),
-        verifier: Verifier::new(),
-        world: World::genesis(),
-        batches: 0,
-        promised: Promised::new(checks.head, says.ledger)?,
+    let ledger = log.head().ledger;
+    let mut promised = Promised::new(checks.head, ledger)?;
+    let mut fold = Fold::genesis(checks.kinds, checks.signatures, ledger);
+    promised.pass(&fold.head(), &fold.world).map_err(|what| Fault { at: 0, what })?;
+    let outcome = fold.read_passing(log, observe, &mut |head, world| promised.pass(head, world));
+    // A head that vouches for more says more than a log that knows of its own loss.
+    let lost = |error: &FoldError<L::Error>| {
+        matches!(error, FoldError::Fault(Fault { what: Wrong::TailMissing { .. }, .. }))
     };
-    driver.pass().map_err(|what| Fault { at: 0, what })?;
-    let mut fault = None;
-    log.read(0, &mut |key, stored| match driver.take(key, stored, observe) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(what) => {
-            fault = Some(Fault { at: key, what });
-            ControlFlow::Break(())
-        }
-    })
-    .map_err(FoldError::Store)?;
-    match fault {
-        Some(fault) => Err(fault.into()),
-        None => Ok(driver.finish(&says)?),
+    if outcome.as_ref().map_or_else(lost, |()| true)
+        && let Some(position) = promised.still_to_come()
+    {
+        let what = Wrong::RolledBack { promised: position };
+        return Err(Fault { at: fold.head().next, what }.into());
     }
+    outcome?;
+    let head = fold.head();
+    Ok(Folded { world: fold.world, batches: fold.batches, head })
 }
 
 /// Checks a whole ledger: density, links, digests, author chains, signatures, payloads, and the head.
 ///
 /// # Errors
 /// [`FoldError`] with the first fault.
-pub fn verify<L: Log>(
+pub fn verify<L: ReadLog + ?Sized>(
     log: &L,
     kinds: &KindTable,
     head: Option<&SignedHead>,
@@ -188,86 +107,163 @@ pub fn verify<L: Log>(
     fold(log, Checks { kinds, signatures: Signatures::Check, head }, &mut |_, _, _| {})
 }
 
-struct Driver<'a> {
-    checks: Checks<'a>,
+/// A fold that goes on: checks each stored batch, then tells the world of it.
+pub struct Fold<'k> {
+    kinds: &'k KindTable,
+    signatures: Signatures,
     chain: Chain,
+    /// Whether the authors' chains were followed from their first batch.
+    from_genesis: bool,
     verifier: Verifier,
     world: World,
     batches: u64,
-    promised: Promised<'a>,
 }
 
-impl Driver<'_> {
-    fn take(
+impl<'k> Fold<'k> {
+    /// A fold before a ledger's first event.
+    #[must_use]
+    pub fn genesis(kinds: &'k KindTable, signatures: Signatures, ledger: LedgerId) -> Self {
+        let world = World::genesis();
+        let mut fold = Self::resume(kinds, signatures, world, Chain::genesis(ledger).head());
+        fold.from_genesis = true;
+        fold
+    }
+
+    /// A fold that goes on from the world at a position. The authors' chains before it are not known:
+    /// that they are dense was checked on admission, and the links say that nothing has changed.
+    #[must_use]
+    pub fn resume(kinds: &'k KindTable, signatures: Signatures, world: World, head: Head) -> Self {
+        Self {
+            kinds,
+            signatures,
+            chain: Chain::resume(head, BTreeMap::new()),
+            from_genesis: false,
+            verifier: Verifier::new(),
+            world,
+            batches: 0,
+        }
+    }
+
+    /// How far it has come.
+    #[must_use]
+    pub const fn head(&self) -> Head {
+        self.chain.head()
+    }
+
+    /// The world there.
+    #[must_use]
+    pub const fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// The world there, and no more fold.
+    #[must_use]
+    pub fn into_world(self) -> World {
+        self.world
+    }
+
+    /// Takes in what a log holds beyond where the fold stands.
+    ///
+    /// # Errors
+    /// [`FoldError`] at the first fault; the fold stays before the batch concerned.
+    pub fn read<L: ReadLog + ?Sized>(
         &mut self,
-        key: Seq,
-        stored: &[u8],
-        observe: &mut dyn FnMut(&Context, &Body<'_>, Effect),
-    ) -> Result<(), Wrong> {
-        let (entry, batch) = self.chain.follow(stored)?;
+        log: &L,
+        observe: &mut Observe<'_>,
+    ) -> Result<(), FoldError<L::Error>> {
+        self.read_passing(log, observe, &mut |_, _| Ok(()))
+    }
+
+    /// The same; after each batch `pass` may find a fault of its own.
+    ///
+    /// # Errors
+    /// As [`Fold::read`].
+    pub fn read_passing<L: ReadLog + ?Sized>(
+        &mut self,
+        log: &L,
+        observe: &mut Observe<'_>,
+        pass: &mut dyn FnMut(&Head, &World) -> Result<(), Wrong>,
+    ) -> Result<(), FoldError<L::Error>> {
+        let mut fault = None;
+        let start = self.chain.head().next;
+        log.read(start, &mut |key, stored| {
+            let taken = self.take(key, stored, observe);
+            match taken.and_then(|()| pass(&self.chain.head(), &self.world)) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(what) => {
+                    fault = Some(Fault { at: key, what });
+                    ControlFlow::Break(())
+                }
+            }
+        })
+        .map_err(FoldError::Store)?;
+        let (end, says) = (self.chain.head(), log.head());
+        match fault {
+            Some(fault) => Err(fault.into()),
+            None if end != says => {
+                Err(Fault { at: end.next, what: Wrong::TailMissing { end: says.next } }.into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn take(&mut self, key: Seq, stored: &[u8], observe: &mut Observe<'_>) -> Result<(), Wrong> {
+        let (entry, batch) = if self.from_genesis {
+            self.chain.follow(stored)?
+        } else {
+            self.chain.follow_link(stored)?
+        };
         if entry.first != key {
             return Err(Wrong::Misplaced { entry: entry.first });
         }
-        if self.checks.signatures == Signatures::Check {
+        let checked = self.signatures.are_checked_at(entry.first);
+        if checked {
             let author = batch.header.author;
             self.verifier
                 .verify(&author, BATCH_PREFIX, batch.header_bytes, &entry.signature)
                 .map_err(|error| Wrong::Signature { author, error })?;
         }
-        self.tell(&entry, &batch, observe)?;
+        self.tell(&entry, &batch, checked, observe)?;
         self.batches += 1;
-        self.pass()
-    }
-
-    /// Compares with the head kept outside, where it vouches for this position.
-    fn pass(&mut self) -> Result<(), Wrong> {
-        self.promised.pass(&self.chain.head(), &self.world)
-    }
-
-    /// Where signatures are checked again, so is that a payload is the one encoding of what it says.
-    fn body<'e>(&self, event: &EventRef<'e>) -> Result<Body<'e>, PayloadError> {
-        let (kinds, payload) = (self.checks.kinds, event.payload);
-        match self.checks.signatures {
-            Signatures::Check => kinds.decode_canonical(event.kind, event.version, payload),
-            Signatures::Trust => kinds.decode(event.kind, event.version, payload),
-        }
+        Ok(())
     }
 
     fn tell(
         &mut self,
         entry: &Entry,
         batch: &Batch<'_>,
-        observe: &mut dyn FnMut(&Context, &Body<'_>, Effect),
+        checked: bool,
+        observe: &mut Observe<'_>,
     ) -> Result<(), Wrong> {
         for (index, event) in (0..).zip(batch.events()) {
-            let body = self.body(&event).map_err(|error| Wrong::Payload { index, error })?;
             let context = Context {
                 seq: entry.first + u64::from(index),
                 author: batch.header.author,
-                written_by: self.checks.kinds.get(event.kind).map(|spec| spec.written_by),
+                written_by: self.kinds.get(event.kind).map(|spec| spec.written_by),
                 received: entry.received,
                 at: event.at,
                 subject: event.subject,
-                batch: batch.id,
-                index,
             };
+            let body = decode(self.kinds, &event, checked)
+                .map_err(|error| Wrong::Payload { index, error })?;
             let effect = self.world.tell(&context, &body);
-            observe(&context, &body, effect);
+            observe(&Located { context, batch: batch.id, index }, &body, effect);
         }
         self.world.settle();
         Ok(())
     }
+}
 
-    fn finish(self, says: &Head) -> Result<Folded, Fault> {
-        let end = self.chain.head();
-        let fault = |what| Err(Fault { at: end.next, what });
-        if let Some(promised) = self.promised.still_to_come() {
-            return fault(Wrong::RolledBack { promised });
-        }
-        if end != *says {
-            return fault(Wrong::TailMissing { end: says.next });
-        }
-        Ok(Folded { world: self.world, batches: self.batches, head: end })
+/// Where signatures are checked again, so is that a payload is the one encoding of what it says.
+fn decode<'e>(
+    kinds: &KindTable,
+    event: &EventRef<'e>,
+    canonical: bool,
+) -> Result<Body<'e>, PayloadError> {
+    if canonical {
+        kinds.decode_canonical(event.kind, event.version, event.payload)
+    } else {
+        event.decode(kinds)
     }
 }
 

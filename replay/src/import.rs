@@ -5,28 +5,31 @@ use std::ops::ControlFlow;
 
 use events::batch::Batch;
 use events::entry::Entry;
-use events::event::{Body, EventRef};
+use events::event::{Body, EventError, EventRef, Events};
 use events::hash::{Domain, LedgerSecret};
 use events::ids::{AuthorId, Millis, Seq, Subject};
 use events::kind::KindTable;
-use events::log::{AppendError, Log};
+use events::log::ReadLog;
 use events::payload::{
     Amend, AmendReason, DispatchResult, Ending, Finish, Name, Parts, RawPairs, SourceKey, Stream,
     Turn, TurnClosed,
 };
-use events::usage::{RawUsage, Usage};
+use events::usage::Usage;
 use projections::keyring::Keyring;
+use serde::{Deserialize, Serialize};
 
-use crate::writer::{WriteError, Writer};
+/// Most events that come of one imported turn: turn, result, end.
+pub const EVENTS_A_TURN_MAX: usize = 3;
 
 /// One turn as a source tells it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ImportedTurn<'a> {
     /// The source's kind; with `row`, what makes the turn the same turn next time.
     pub source: &'a str,
     /// The source's own id of the row or message.
     pub row: &'a str,
     /// The row's key in clear, where the source's ids are not personal.
+    #[serde(borrow)]
     pub source_key: Option<SourceKey<'a>>,
     /// What sent it.
     pub client: Name<'a>,
@@ -47,7 +50,7 @@ pub struct ImportedTurn<'a> {
     /// Usage in ferry's convention.
     pub usage: Usage,
     /// Usage as the source has it.
-    pub raw_usage: &'a RawUsage,
+    pub raw_usage: RawPairs<'a>,
     /// What the answer holds.
     pub parts: Option<Parts>,
     /// Why the answer ended.
@@ -91,7 +94,7 @@ impl<'a> ImportedTurn<'a> {
             turn_at: self.at,
             engine: self.model,
             usage: self.usage,
-            raw_usage: RawPairs::of(self.raw_usage),
+            raw_usage: self.raw_usage.clone(),
             parts: self.parts,
             finish: self.finish,
             latency_ms: self.latency_ms,
@@ -100,7 +103,7 @@ impl<'a> ImportedTurn<'a> {
 }
 
 /// What came of one row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Recorded {
     /// It was new.
     New,
@@ -113,9 +116,12 @@ pub enum Recorded {
 /// Why a row was not recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError<E: std::error::Error + 'static> {
-    /// It could not be written.
+    /// It cannot be encoded, or there is no room for it: [`EventError::BatchFull`].
     #[error(transparent)]
-    Write(#[from] WriteError<E>),
+    Event(#[from] EventError),
+    /// The store failed.
+    #[error("the store failed: {0}")]
+    Store(#[source] E),
     /// What the ledger holds of the turn cannot be read.
     #[error("position {seq} of the ledger is damaged: run ferry ledger verify")]
     Damaged {
@@ -139,121 +145,122 @@ struct Stated {
     at: Millis,
 }
 
-/// Writes a source's turns to a log, each once.
-pub struct Importer<'w, 'l, L: Log> {
-    writer: &'w mut Writer<'l, L>,
-    secret: &'w LedgerSecret,
-    keyring: &'w Keyring,
-    kinds: KindTable,
-    /// Turns of the batch that is not written yet.
+/// Decides what a source's turns add to a ledger, each once.
+#[derive(Debug, Default)]
+pub struct Importer {
+    /// What was decided and is not in the log yet.
     pending: BTreeMap<Subject, Known>,
-    pending_since: u64,
 }
 
-impl<'w, 'l, L: Log> Importer<'w, 'l, L> {
-    /// An importer that writes through `writer` and believes what the keyring's proxies wrote.
-    pub fn new(
-        writer: &'w mut Writer<'l, L>,
-        secret: &'w LedgerSecret,
-        keyring: &'w Keyring,
-    ) -> Self {
-        let pending_since = writer.batches();
-        let kinds = KindTable::current();
-        Self { writer, secret, keyring, kinds, pending: BTreeMap::new(), pending_since }
+/// What an import is decided by, besides the row.
+pub struct Basis<'b, L: ?Sized> {
+    /// The log as it stands.
+    pub log: &'b L,
+    /// Whom to believe: what the keyring's proxies wrote.
+    pub keyring: &'b Keyring,
+    /// The ledger's secret, for keyed digests.
+    pub secret: &'b LedgerSecret,
+    /// The kinds of this build.
+    pub kinds: &'b KindTable,
+}
+
+impl Importer {
+    /// Forgets what was pending: the log holds it by now.
+    pub fn appended(&mut self) {
+        self.pending.clear();
     }
 
-    /// Records one row. A turn the ledger holds keeps its first time stamp; of its figures the most
-    /// complete counts, whatever order they come in, so that importing again changes nothing.
+    /// Decides one row: its events come behind `events`, all of them or none. A turn the ledger holds
+    /// keeps its first time stamp; of its figures the most complete counts, whatever order they come in, so
+    /// that importing again changes nothing.
     ///
     /// # Errors
     /// [`ImportError`].
-    pub fn record(&mut self, row: &ImportedTurn<'_>) -> Result<Recorded, ImportError<L::Error>> {
-        let turn = row.subject(self.secret);
+    pub fn decide<L: ReadLog + ?Sized>(
+        &mut self,
+        basis: &Basis<'_, L>,
+        row: &ImportedTurn<'_>,
+        events: &mut Events,
+    ) -> Result<Recorded, ImportError<L::Error>> {
+        let turn = row.subject(basis.secret);
         let known = match self.pending.get(&turn) {
             Some(known) => Some(*known),
-            None => self.known(&turn)?,
+            None => basis.known(&turn)?,
         };
-        let Some(known) = known else {
-            self.writer.reserve(3)?;
-            self.writer.push(row.at, turn, &row.turn(self.secret))?;
-            self.answer(turn, row, row.at)?;
-            return Ok(Recorded::New);
-        };
-        match known.stated {
-            // An import that was cut short left the turn without its result.
+        let mut added = Events::new();
+        let (recorded, now_known) = match known {
             None => {
-                self.answer(turn, row, known.at)?;
-                Ok(Recorded::Amended)
+                added.push(row.at, turn, &row.turn(basis.secret))?;
+                (Recorded::New, answer(turn, row, row.at, &mut added)?)
             }
-            Some(stated) if completeness(&row.usage) <= completeness(&stated.usage) => {
-                Ok(Recorded::Repeated)
-            }
-            Some(stated) => {
-                // Of amends the highest (`at`, event id) counts: this one has to come later.
-                let at = row.answered_at.max(stated.at.saturating_add(1));
-                let amend = Amend {
-                    attempt: 0,
-                    engine: row.model,
-                    turn_at: known.at,
-                    replaces: stated.usage,
-                    usage: row.usage,
-                    reason: AmendReason::SourceGrew,
-                };
-                self.writer.push(at, turn, &amend)?;
-                self.remember(turn, known.at, row.usage, at);
-                Ok(Recorded::Amended)
-            }
-        }
+            Some(known) => match known.stated {
+                // An import that was cut short left the turn without its result.
+                None => (Recorded::Amended, answer(turn, row, known.at, &mut added)?),
+                Some(stated) if completeness(&row.usage) <= completeness(&stated.usage) => {
+                    return Ok(Recorded::Repeated);
+                }
+                Some(stated) => {
+                    (Recorded::Amended, amend(turn, row, known.at, &stated, &mut added)?)
+                }
+            },
+        };
+        events.extend(&added)?;
+        self.pending.insert(turn, now_known);
+        Ok(recorded)
     }
+}
 
-    /// Writes what is pending.
-    ///
-    /// # Errors
-    /// [`ImportError`].
-    pub fn finish(self) -> Result<(), ImportError<L::Error>> {
-        Ok(self.writer.flush()?)
+/// A turn's result, and its end where it was not answered.
+fn answer(
+    turn: Subject,
+    row: &ImportedTurn<'_>,
+    turn_at: Millis,
+    events: &mut Events,
+) -> Result<Known, EventError> {
+    let result = DispatchResult { turn_at, ..row.result() };
+    events.push(row.answered_at, turn, &result)?;
+    if let Some(ending) = row.ending {
+        let closed = TurnClosed { ending, attempts: 1, bytes_sent: None };
+        events.push(row.answered_at, turn, &closed)?;
     }
+    Ok(Known { at: turn_at, stated: Some(Stated { usage: row.usage, at: row.answered_at }) })
+}
 
-    /// A turn's result, and its end where it was not answered.
-    fn answer(
-        &mut self,
-        turn: Subject,
-        row: &ImportedTurn<'_>,
-        turn_at: Millis,
-    ) -> Result<(), ImportError<L::Error>> {
-        let result = DispatchResult { turn_at, ..row.result() };
-        self.writer.push(row.answered_at, turn, &result)?;
-        if let Some(ending) = row.ending {
-            let closed = TurnClosed { ending, attempts: 1, bytes_sent: None };
-            self.writer.push(row.answered_at, turn, &closed)?;
-        }
-        self.remember(turn, turn_at, row.usage, row.answered_at);
-        Ok(())
-    }
+/// A better figure than the one stated.
+fn amend(
+    turn: Subject,
+    row: &ImportedTurn<'_>,
+    turn_at: Millis,
+    stated: &Stated,
+    events: &mut Events,
+) -> Result<Known, EventError> {
+    // Of amends the highest (`at`, event id) counts: this one has to come later.
+    let at = row.answered_at.max(stated.at.saturating_add(1));
+    let amend = Amend {
+        attempt: 0,
+        engine: row.model,
+        turn_at,
+        replaces: stated.usage,
+        usage: row.usage,
+        reason: AmendReason::SourceGrew,
+    };
+    events.push(at, turn, &amend)?;
+    Ok(Known { at: turn_at, stated: Some(Stated { usage: row.usage, at }) })
+}
 
-    /// What the log does not hold yet has to be remembered here.
-    fn remember(&mut self, turn: Subject, turn_at: Millis, usage: Usage, at: Millis) {
-        if self.writer.batches() != self.pending_since {
-            self.pending.clear();
-            self.pending_since = self.writer.batches();
-        }
-        self.pending.insert(turn, Known { at: turn_at, stated: Some(Stated { usage, at }) });
-    }
-
+impl<L: ReadLog + ?Sized> Basis<'_, L> {
     fn known(&self, turn: &Subject) -> Result<Option<Known>, ImportError<L::Error>> {
-        let log = self.writer.log();
-        let store = |error| ImportError::Write(WriteError::Append(AppendError::Store(error)));
         let mut known: Option<Known> = None;
-        let positions = log.positions_about(turn).map_err(store)?;
+        let positions = self.log.positions_about(turn).map_err(ImportError::Store)?;
         let mut rest = positions.as_slice();
         while let [seq, ..] = rest {
             // A turn and its result mostly lie in one batch: it is read once for both.
             let mut taken = 0;
-            log.read(*seq, &mut |first, stored| {
+            let read = self.log.read(*seq, &mut |first, stored| {
                 taken = self.learn_all(first, stored, rest, &mut known);
                 ControlFlow::Break(())
-            })
-            .map_err(store)?;
+            });
+            read.map_err(ImportError::Store)?;
             rest = match rest.get(taken..) {
                 Some(left) if taken > 0 => left,
                 _ => return Err(ImportError::Damaged { seq: *seq }),
@@ -284,7 +291,7 @@ impl<'w, 'l, L: Log> Importer<'w, 'l, L> {
 
     /// Takes in what one stored event says of a turn; `None` when it does not decode.
     fn learn(&self, event: &Stored<'_>, known: &mut Option<Known>) -> Option<()> {
-        let body = event.event.decode(&self.kinds).ok()?;
+        let body = event.event.decode(self.kinds).ok()?;
         if !self.keyring.has_written(&event.author, Stream::Proxy) {
             return Some(());
         }

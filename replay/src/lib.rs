@@ -7,6 +7,7 @@
 pub mod book_file;
 mod chooser;
 pub mod dates;
+pub mod fault;
 pub mod fold;
 pub mod import;
 pub mod naive;

@@ -9,7 +9,7 @@ use events::hash::{Domain, Hasher, LedgerSecret, digest};
 use events::head::SignedHead;
 use events::ids::{LedgerId, Millis};
 use events::log::Log;
-use events::payload::{Finish, Import, Name, NameError, Parts, SourceKey, Stream};
+use events::payload::{Finish, Import, Name, NameError, Parts, RawPairs, SourceKey, Stream};
 use events::sign::SigningKey;
 use events::usage::{RawUsage, Usage};
 use serde::{Deserialize, Serialize};
@@ -289,7 +289,7 @@ fn write_turns<L: Log>(
                 output: Some(turn.output),
                 ..Usage::default()
             },
-            raw_usage: &raw_usage,
+            raw_usage: RawPairs::of(&raw_usage),
             parts: Some(turn.parts),
             finish: turn.finish,
             latency_ms: Some(turn.api_ms),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use events::ids::Millis;
-use events::payload::{Ending, Finish, Name, Parts, SourceKey};
+use events::payload::{Ending, Finish, Name, Parts, RawPairs, SourceKey};
 use events::usage::{RawUsage, Usage};
 use replay::import::ImportedTurn;
 
@@ -67,7 +67,7 @@ impl Draft<'_> {
             news: self.news,
             prefix_tokens: self.prefix_tokens,
             usage: self.usage,
-            raw_usage: &self.raw_usage,
+            raw_usage: RawPairs::of(&self.raw_usage),
             parts: self.parts,
             finish: self.finish,
             latency_ms: self.latency_ms,

@@ -7,13 +7,13 @@ use events::event::{Body, Events, Payload};
 use events::head::SignedHead;
 use events::ids::{LedgerId, Millis, Subject};
 use events::kind::KindTable;
-use events::log::Log;
+use events::log::{Log as _, ReadLog as _};
 use events::memory::MemoryLog;
 use events::payload::{DispatchResult, Finish, Name, Parts, RawPairs, SourceKey, Stream, Turn};
 use events::sign::{SigningKey, Verifier};
 use events::usage::Usage;
 use projections::gather::{Gather, Window};
-use projections::projection::Context;
+use projections::projection::Located;
 use projections::world::Effect;
 use replay::fold::{Checks, Fault, FoldError, Folded, Signatures, fold};
 use replay::writer::open_ledger;
@@ -110,9 +110,9 @@ pub(crate) fn usage(prompt: u32, output: u32) -> Usage {
 /// Folds and gathers a log, checking everything.
 pub(crate) fn folded(log: &MemoryLog, head: &SignedHead) -> Result<(Folded, Window), Fault> {
     let mut gather = Gather::new(head.head.ledger, true);
-    let observed = &mut |context: &Context, body: &Body<'_>, effect: Effect| {
+    let observed = &mut |located: &Located, body: &Body<'_>, effect: Effect| {
         if effect == Effect::Applied {
-            gather.tell(context, body);
+            gather.tell(located, body);
         }
     };
     let kinds = KindTable::current();

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use events::event::{Body, Events};
 use events::head::SignedHead;
 use events::kind::KindTable;
-use events::log::Log as _;
+use events::log::{Log as _, ReadLog as _};
 use events::memory::{MemoryLog, Stored};
 use events::payload::{Actor, ActorChange, Amend, AmendReason, Ending, Name, Stream, TurnClosed};
 use events::usage::Usage;
 use projections::gather::{Gather, Window};
-use projections::projection::{Context, Projection};
+use projections::projection::{Located, Projection};
 use projections::world::{Effect, World};
 use proptest::prelude::*;
 use replay::book_file::BookFile;
@@ -116,7 +116,7 @@ fn log_of(batches: &[(u8, Vec<Said>)]) -> MemoryLog {
     log
 }
 
-fn each_event(log: &MemoryLog, see: &mut dyn FnMut(&Context, &Body<'_>, Effect)) -> World {
+fn each_event(log: &MemoryLog, see: &mut dyn FnMut(&Located, &Body<'_>, Effect)) -> World {
     let kinds = KindTable::current();
     let checks = Checks { kinds: &kinds, signatures: Signatures::Check, head: None };
     fold(log, checks, see).unwrap().world
@@ -131,11 +131,11 @@ proptest! {
         // At every event: go on with a world that went through a snapshot, beside the one that did not.
         let mut resumed = World::genesis();
         let mut plain = World::genesis();
-        let whole = each_event(&log, &mut |context, body, _| {
+        let whole = each_event(&log, &mut |located, body, _| {
             let snapshot = resumed.snapshot();
             resumed = World::restore(&snapshot).unwrap();
             assert_eq!(resumed.snapshot(), snapshot, "a snapshot of a snapshot is itself");
-            assert_eq!(resumed.tell(context, body), plain.tell(context, body));
+            assert_eq!(resumed.tell(&located.context, body), plain.tell(&located.context, body));
             resumed.settle();
             plain.settle();
             assert_eq!(resumed.digest(), plain.digest());
@@ -180,9 +180,9 @@ proptest! {
         let gathered = |batches: &[(u8, Vec<Said>)]| -> (Window, events::ids::Digest) {
             let log = log_of(batches);
             let mut gather = Gather::new(LEDGER, true);
-            let world = each_event(&log, &mut |context, body, effect| {
+            let world = each_event(&log, &mut |located, body, effect| {
                 if effect == Effect::Applied {
-                    gather.tell(context, body);
+                    gather.tell(located, body);
                 }
             });
             (gather.finish(0, u64::MAX), world.days.digest())

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use events::event::Body;
 use events::ids::{AuthorId, Subject};
 use events::kind::KindTable;
+use events::log::ReadLog as _;
 use events::memory::MemoryLog;
 use events::usage::Usage;
 use projections::gather::{Gather, Window};
-use projections::projection::Context;
+use projections::projection::Located;
 use projections::world::Effect;
 
 use super::*;
@@ -23,7 +24,7 @@ fn written(synth: Synth) -> (MemoryLog, Written) {
 fn folded(
     log: &MemoryLog,
     written: &Written,
-    see: &mut dyn FnMut(&Context, &Body<'_>, Effect),
+    see: &mut dyn FnMut(&Located, &Body<'_>, Effect),
 ) -> Folded {
     let kinds = KindTable::current();
     let head = Some(&written.head);
@@ -32,9 +33,9 @@ fn folded(
 
 fn gathered(log: &MemoryLog, written: &Written) -> Window {
     let mut gather = Gather::new(written.head.head.ledger, false);
-    folded(log, written, &mut |context, body, effect| {
+    folded(log, written, &mut |located, body, effect| {
         if effect == Effect::Applied {
-            gather.tell(context, body);
+            gather.tell(located, body);
         }
     });
     gather.finish(0, u64::MAX)
@@ -100,12 +101,12 @@ fn gathering_finds_the_repeats_and_the_amends() {
     let totals = written.totals;
     let mut amended: BTreeMap<Subject, (Millis, Usage)> = BTreeMap::new();
     let mut amends = 0;
-    folded(&log, &written, &mut |context, body, _| {
+    folded(&log, &written, &mut |located, body, _| {
         if let Body::Amend(amend) = body {
             amends += 1;
-            let newest = amended.entry(context.subject).or_default();
-            if context.at > newest.0 {
-                *newest = (context.at, amend.usage);
+            let newest = amended.entry(located.context.subject).or_default();
+            if located.context.at > newest.0 {
+                *newest = (located.context.at, amend.usage);
             }
         }
     });
@@ -151,9 +152,9 @@ fn sessions_overlap_and_three_proxies_write() {
     let mut authors: BTreeMap<AuthorId, u64> = BTreeMap::new();
     let mut switches = 0;
     let mut last = Subject::ZERO;
-    folded(&log, &written, &mut |context, body, effect| {
+    folded(&log, &written, &mut |located, body, effect| {
         if effect == Effect::Applied {
-            *authors.entry(context.author).or_default() += 1;
+            *authors.entry(located.context.author).or_default() += 1;
         }
         if let Body::Turn(turn) = body {
             switches += u64::from(turn.conversation != last);

@@ -6,16 +6,21 @@ mod json;
 use std::convert::Infallible;
 use std::io::BufReader;
 
+use events::admission::Admitted;
+use events::batch::Author;
 use events::bytes::Bytes;
+use events::event::Events;
 use events::hash::{Domain, LedgerSecret, digest};
 use events::kind::KindTable;
+use events::log::{Log as _, ReadLog as _};
 use events::memory::MemoryLog;
 use events::payload::{DispatchResult, Ending, Finish, Parts, Stream, Turn};
+use events::sign::SigningKey;
 use events::usage::{Usage, UsageMarks};
 use replay::fold::verify;
-use replay::import::{ImportError, Importer, Recorded};
+use replay::import::{Basis, ImportError, Importer, Recorded};
 use replay::sample;
-use replay::writer::{Writer, open_ledger};
+use replay::writer::open_ledger;
 
 use super::lines::LINE_BYTES_MAX;
 use super::*;
@@ -155,19 +160,22 @@ fn importing_a_file_again_changes_nothing() {
     let keys = sample::keys();
     open_ledger(&mut log, keys.node, &[(Stream::Proxy, keys.proxy.public())], START).unwrap();
     let secret = LedgerSecret::new([7; 32]);
-    let mut import = |key| {
+    let mut import = |key: SigningKey| {
         let world = verify(&log, &KindTable::current(), None).unwrap().world;
-        let mut writer = Writer::new(&mut log, key);
-        let mut importer = Importer::new(&mut writer, &secret, &world.keyring);
+        let kinds = KindTable::current();
+        let basis = Basis { log: &log, keyring: &world.keyring, secret: &secret, kinds: &kinds };
+        let (mut importer, mut events) = (Importer::default(), Events::new());
         let mut came = Vec::new();
         read(text.as_bytes(), &Options::default(), &mut |row| {
             if let Row::Turn(turn) = row {
-                came.push(importer.record(&turn)?);
+                came.push(importer.decide(&basis, &turn, &mut events)?);
             }
             Ok::<(), ImportError<Infallible>>(())
         })
         .unwrap();
-        importer.finish().unwrap();
+        let (ledger, tip) = (log.head().ledger, log.tip(&key.public()));
+        let batch = Admitted::own(&mut Author::new(key, ledger, tip), events);
+        log.append(batch.as_slice(), START).unwrap();
         came
     };
     assert_eq!(import(keys.proxy), [Recorded::New, Recorded::New, Recorded::Amended]);

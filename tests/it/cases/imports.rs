@@ -1,23 +1,20 @@
 //! Imports: each turn once, with what is finally known of it.
 
+use events::admission::Admitted;
+use events::batch::Author;
 use events::event::Events;
 use events::hash::LedgerSecret;
 use events::ids::Millis;
-use events::log::Log as _;
+use events::kind::KindTable;
+use events::log::{Log as _, ReadLog as _};
 use events::memory::MemoryLog;
-use events::payload::{Finish, Name};
-use events::usage::{RawUsage, Usage};
-use replay::import::{ImportedTurn, Importer, Recorded};
-use replay::writer::Writer;
+use events::payload::{Finish, Name, RawPairs};
+use events::usage::Usage;
+use replay::import::{Basis, ImportedTurn, Importer, Recorded};
 
-use crate::build::{admitted, author, folded, head_of, key, opened, usage};
+use crate::build::{LEDGER, admitted, author, folded, head_of, key, opened, usage};
 
-fn imported<'a>(
-    row: &'a str,
-    at: Millis,
-    usage: Usage,
-    raw_usage: &'a RawUsage,
-) -> ImportedTurn<'a> {
+fn imported(row: &str, at: Millis, usage: Usage) -> ImportedTurn<'_> {
     ImportedTurn {
         source: "test",
         row,
@@ -31,7 +28,7 @@ fn imported<'a>(
         news: None,
         prefix_tokens: None,
         usage,
-        raw_usage,
+        raw_usage: RawPairs::default(),
         parts: None,
         finish: Finish::Unknown,
         latency_ms: None,
@@ -41,15 +38,17 @@ fn imported<'a>(
 
 fn import(log: &mut MemoryLog, rows: &[(&str, Millis, Usage)]) -> Vec<Recorded> {
     let secret = LedgerSecret::new([9; 32]);
-    let raw = RawUsage::default();
     let keyring = folded(log, &head_of(log)).unwrap().0.world.keyring;
-    let mut writer = Writer::new(log, key(2));
-    let mut importer = Importer::new(&mut writer, &secret, &keyring);
-    let recorded = rows
-        .iter()
-        .map(|(row, at, usage)| importer.record(&imported(row, *at, *usage, &raw)).unwrap())
-        .collect();
-    importer.finish().unwrap();
+    let kinds = KindTable::current();
+    let basis = Basis { log: &*log, keyring: &keyring, secret: &secret, kinds: &kinds };
+    let (mut importer, mut events) = (Importer::default(), Events::new());
+    let mut decide = |(row, at, usage): &(&str, Millis, Usage)| {
+        importer.decide(&basis, &imported(row, *at, *usage), &mut events).unwrap()
+    };
+    let recorded = rows.iter().map(&mut decide).collect();
+    let mut author = Author::new(key(2), LEDGER, log.tip(&key(2).public()));
+    let batch = Admitted::own(&mut author, events);
+    log.append(batch.as_slice(), rows.last().map_or(0, |row| row.1)).unwrap();
     recorded
 }
 

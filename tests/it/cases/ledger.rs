@@ -2,7 +2,7 @@
 
 use events::event::{Body, Events};
 use events::kind::{Kind, KindSpec, KindTable, PayloadError};
-use events::log::Log as _;
+use events::log::{Log as _, ReadLog as _};
 use events::memory::MemoryLog;
 use events::payload::{Ending, Name, RawPairs, Stream, TurnClosed};
 use events::usage::{Convention, RawUsage, UsageMarks};

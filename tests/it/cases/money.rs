@@ -3,7 +3,7 @@
 use events::event::Body;
 use events::ids::Millis;
 use events::kind::KindTable;
-use events::log::Log as _;
+use events::log::ReadLog as _;
 use events::memory::MemoryLog;
 use events::money::Pico;
 use events::payload::RawPairs;
