@@ -5,6 +5,7 @@
 
 mod cli;
 mod failure;
+pub mod ledger;
 mod progress;
 mod render;
 pub mod store;

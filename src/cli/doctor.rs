@@ -1,12 +1,14 @@
 //! `ferry doctor`: what is well and what is not.
 
 use std::io::Write as _;
+use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt as _;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use events::ids::LedgerId;
-use events::log::Log as _;
+use events::entry::Entry;
+use events::ids::{LedgerId, Millis};
+use events::log::ReadLog as _;
 use events::payload::Stream;
 use nix::sys::statvfs::statvfs;
 use serde::Serialize;
@@ -14,7 +16,8 @@ use serde::Serialize;
 use super::home::HomeArg;
 use super::print_json;
 use crate::failure::{Failure, Kind};
-use crate::store::{Home, KeyFiles, Promise, Settings, Store, StoreError, clock};
+use crate::ledger::{Ledger, LedgerError, LedgerView};
+use crate::store::{Home, KeyFiles, Opened, Promise, Settings, StoreError, clock};
 
 /// Less free space than this is worth a word: the store writes journals of 64 MiB.
 const FREE_BYTES_WANTED: u64 = 512 * 1024 * 1024;
@@ -140,34 +143,53 @@ fn disk(home: &Home) -> Check {
     }
 }
 
-/// Opens the ledger, which judges it; then what it says of time.
+/// Opens the ledger, which judges it, or asks its owner; then what it says of time.
 fn ledger(home: &Home) -> Result<Vec<Check>, Failure> {
-    let (store, opened) = match Store::open(home, Settings::from_system(Promise::Process)) {
-        Ok(opened) => opened,
-        Err(StoreError::Busy) => {
-            let says = "another process has it open; it was not looked at";
-            return Ok(vec![check("ledger", State::Warning, says)]);
+    let opened = Ledger::open(home, Settings::from_system(Promise::Process));
+    let ledger = match opened {
+        Ok(ledger) => ledger,
+        Err(error) => {
+            let busy = matches!(error, LedgerError::Store(StoreError::Busy));
+            let state = if busy { State::Warning } else { State::Wrong };
+            return Ok(vec![check("ledger", state, error.to_string())]);
         }
-        Err(error) => return Ok(vec![check("ledger", State::Wrong, error.to_string())]),
     };
-    let (head, vouched) = (store.head(), store.vouched_head());
-    let newest = store.received();
-    store.close()?;
-    let vouched = vouched?.map_or(0, |signed| signed.head.next);
-    let stop = if opened.was_clean { "" } else { "; the stop before was not clean" };
-    let lost = opened.lost.map_or_else(String::new, |lost| {
-        format!("; a loss of power took positions {} to {}", lost.from, lost.to - 1)
-    });
-    let says = format!("ends at {}, vouched for up to {vouched}{stop}{lost}", head.next);
-    let state = if opened.lost.is_some() { State::Warning } else { State::Ok };
-    let mut checks = vec![check("ledger", state, says)];
-    checks.push(witness(&head.ledger));
+    let vouched = home.vouched_head()?.map_or(0, |vouched| vouched.signed.head.next);
+    let view = ledger.view()?;
+    let (head, newest) = (view.head(), newest_received(&view)?);
+    let how = match (ledger.other_owner(), ledger.opened()) {
+        (Some(version), _) => format!("; its owner is a running ferry {version}"),
+        (None, Some(Opened { lost: Some(lost), .. })) => {
+            format!("; a loss of power took positions {} to {}", lost.from, lost.to - 1)
+        }
+        (None, Some(Opened { was_clean: false, .. })) => {
+            "; the stop before was not clean".to_owned()
+        }
+        _ => String::new(),
+    };
+    let lost = ledger.opened().is_some_and(|opened| opened.lost.is_some());
+    ledger.close()?;
+    let says = format!("ends at {}, vouched for up to {vouched}{how}", head.next);
+    let state = if lost { State::Warning } else { State::Ok };
+    Ok(vec![check("ledger", state, says), witness(&head.ledger), time(newest)])
+}
+
+/// When the newest batch was taken in.
+fn newest_received(view: &LedgerView<'_>) -> Result<Millis, LedgerError> {
+    let mut newest = 0;
+    view.read(view.head().next.saturating_sub(1), &mut |_, stored| {
+        newest = Entry::split(stored).map_or(0, |(entry, ..)| entry.received);
+        ControlFlow::Break(())
+    })?;
+    Ok(newest)
+}
+
+fn time(newest: Millis) -> Check {
     let now = clock();
-    checks.push(if newest > now + CLOCK_AHEAD_MS {
+    if newest > now + CLOCK_AHEAD_MS {
         let ahead = (newest - now) / 1000;
         check("clock", State::Warning, format!("{ahead} s behind what the ledger has seen"))
     } else {
         check("clock", State::Ok, replay::dates::instant(now))
-    });
-    Ok(checks)
+    }
 }

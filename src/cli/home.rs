@@ -3,14 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use events::kind::KindTable;
-use events::log::Log as _;
-use projections::keyring::Keyring;
-use replay::fold::{Checks, Signatures, fold};
 
 use crate::failure::{Failure, Kind};
-use crate::progress;
-use crate::store::{Home, Opened, Promise, Settings, Store, StoreError};
+use crate::ledger::{CommandError, Ledger, LedgerError};
+use crate::store::{Home, Lost, Promise, Settings, StoreError};
 
 /// Where the ledger lies.
 #[derive(Debug, Args)]
@@ -30,44 +26,39 @@ impl HomeArg {
         })
     }
 
-    /// Opens the ledger, asks it, and closes it either way: a question that fails is no unclean stop. Its
-    /// own failure goes first.
-    pub(super) fn with_store<T>(
+    /// Opens the ledger, or finds its owner; asks it, and lets go of it either way: a question that fails is no
+    /// unclean stop. Its own failure goes first.
+    pub(super) fn with_ledger<T>(
         &self,
-        ask: impl FnOnce(&mut Store) -> Result<T, Failure>,
+        ask: impl FnOnce(&Ledger) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let mut store = self.open()?;
-        let answer = ask(&mut store);
-        let closed = store.close();
+        let ledger = Ledger::open(&self.home()?, Settings::from_system(Promise::Process))?;
+        if let Some(Lost { from, to }) = ledger.opened().and_then(|opened| opened.lost) {
+            anstream::eprintln!(
+                "ferry: a loss of power took positions {from} to {}: they had been answered, and not promised to \
+                 survive one; the ledger says so too",
+                to - 1,
+            );
+        }
+        let answer = ask(&ledger);
+        let closed = ledger.close();
         let answer = answer?;
         closed?;
         Ok(answer)
     }
-
-    /// Opens the ledger for use, and says what a stop before took.
-    fn open(&self) -> Result<Store, Failure> {
-        let (store, opened) = Store::open(&self.home()?, Settings::from_system(Promise::Process))?;
-        if let Opened { lost: Some(lost), .. } = opened {
-            anstream::eprintln!(
-                "ferry: a loss of power took positions {} to {}: they had been answered, and not promised to \
-                 survive one; the ledger says so too",
-                lost.from,
-                lost.to - 1,
-            );
-        }
-        Ok(store)
-    }
 }
 
-/// Who may write what in a ledger, by all its events.
-pub(super) fn keyring(store: &Store) -> Result<Keyring, Failure> {
-    let kinds = KindTable::current();
-    let head = store.vouched_head()?;
-    let checks = Checks { kinds: &kinds, signatures: Signatures::Trust, head: head.as_ref() };
-    let bar = progress::bar("reading the ledger", store.head().next);
-    let folded = fold(store, checks, &mut |_, _, _| bar.inc(1));
-    bar.finish_and_clear();
-    Ok(folded?.world.keyring)
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Self {
+        let kind = match error {
+            LedgerError::Store(error) => return error.into(),
+            LedgerError::Command(CommandError::Refused(_)) => Kind::Usage,
+            LedgerError::Command(CommandError::Busy | CommandError::UnknownOutcome)
+            | LedgerError::OtherVersion(_) => Kind::Busy,
+            LedgerError::Command(CommandError::Stopped(_)) | LedgerError::Confused => Kind::Corrupt,
+        };
+        Self::new(kind, "the ledger", error)
+    }
 }
 
 impl From<StoreError> for Failure {

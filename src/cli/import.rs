@@ -5,21 +5,19 @@ use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use events::hash::LedgerSecret;
-use events::ids::Digest;
-use events::log::AppendError;
-use events::payload::{Import as ImportEvent, Name, Stream};
-use projections::keyring::Keyring;
-use replay::import::{ImportError, Importer, Recorded};
-use replay::writer::{WriteError, Writer, author_subject};
+use events::ids::{Digest, Subject};
+use events::payload::{Import as ImportEvent, Name};
+use replay::import::{ImportedTurn, Recorded};
 use serde::Serialize;
+use serde_bytes::Bytes as RawBytes;
 
-use super::home::{HomeArg, keyring};
+use super::home::HomeArg;
 use super::print_json;
 use super::when::When;
 use crate::failure::{Failure, Kind};
+use crate::ledger::{self, Command, Ledger, LedgerError, Queue, TURNS_A_COMMAND_MAX, encode_turn};
 use crate::progress;
-use crate::store::{KeyFiles, Store, StoreError, clock};
+use crate::store::clock;
 use crate::traffic::{Options, Row, TrafficError, read};
 
 /// Lines that could not be read and are named one by one; the rest is counted.
@@ -31,11 +29,11 @@ pub(super) struct Import {
     #[command(flatten)]
     home: HomeArg,
     #[command(subcommand)]
-    command: Command,
+    what: What,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum What {
     Traffic(Traffic),
 }
 
@@ -87,61 +85,53 @@ struct Outcome {
 
 impl Import {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        let Command::Traffic(traffic) = &self.command;
+        let What::Traffic(traffic) = &self.what;
         if traffic.dry_run {
             let outcomes: Result<Vec<Outcome>, Failure> =
                 traffic.files.iter().map(|file| traffic.count(file)).collect();
             return traffic.print(&outcomes?);
         }
-        let keys = KeyFiles::new(self.home.home()?);
-        let outcomes = self.home.with_store(|store| traffic.import(store, &keys))?;
+        let outcomes = self.home.with_ledger(|ledger| traffic.import(ledger))?;
         traffic.print(&outcomes)
     }
 }
 
 impl Traffic {
-    fn import(&self, store: &mut Store, keys: &KeyFiles) -> Result<Vec<Outcome>, Failure> {
+    fn import(&self, ledger: &Ledger) -> Result<Vec<Outcome>, Failure> {
         if let Some(missing) = self.files.iter().find(|file| !file.is_file()) {
             let problem = "there is no such file; nothing was imported";
             return Err(Failure::usage(format!("importing {}", missing.display()), problem));
         }
-        let (secret, keyring) = (keys.secret()?, keyring(store)?);
-        let mut outcomes = Vec::new();
-        for file in &self.files {
-            let proxy = keys.signing(Stream::Proxy)?;
-            let subject = author_subject(&proxy.public());
-            let mut writer = Writer::new(store, proxy).received_at(clock());
-            let outcome = self.record(file, &mut writer, &secret, &keyring)?;
-            let event = outcome.event()?;
-            writer.push(clock(), subject, &event).and_then(|()| writer.flush()).map_err(writing)?;
-            outcomes.push(outcome);
-        }
-        Ok(outcomes)
+        self.files.iter().map(|file| self.import_file(ledger, file)).collect()
     }
 
-    fn record(
-        &self,
-        file: &Path,
-        writer: &mut Writer<'_, Store>,
-        secret: &LedgerSecret,
-        keyring: &Keyring,
-    ) -> Result<Outcome, Failure> {
-        let mut importer = Importer::new(writer, secret, keyring);
-        let outcome = self.each_row(file, &mut |turn| importer.record(turn))?;
-        importer.finish().map_err(writing)?;
+    fn import_file(&self, ledger: &Ledger, file: &Path) -> Result<Outcome, Failure> {
+        let mut turns = Turns::new(ledger);
+        let mut outcome = self.each_row(file, &mut |turn| turns.push(turn))?;
+        turns.send()?;
+        let Turns { new, repeated, amended, .. } = turns;
+        (outcome.turns, outcome.repeated, outcome.amended) = (new, repeated, amended);
+        let mut id = Subject::ZERO;
+        getrandom::fill(&mut id.0)
+            .map_err(|error| Failure::new(Kind::Corrupt, "recording the import", error))?;
+        let close = Command::CloseImport { id, at: clock(), import: outcome.event()? };
+        ledger.run(Queue::Bulk, &close)?;
         Ok(outcome)
     }
 
     fn count(&self, file: &Path) -> Result<Outcome, Failure> {
-        self.each_row(file, &mut |_| Ok::<_, ImportError<StoreError>>(Recorded::New))
+        let mut turns = 0;
+        let counted = self.each_row(file, &mut |_| {
+            turns += 1;
+            Ok(())
+        });
+        counted.map(|outcome| Outcome { turns, ..outcome })
     }
 
     fn each_row(
         &self,
         path: &Path,
-        record: &mut dyn FnMut(
-            &replay::import::ImportedTurn<'_>,
-        ) -> Result<Recorded, ImportError<StoreError>>,
+        take: &mut dyn FnMut(&ImportedTurn<'_>) -> Result<(), LedgerError>,
     ) -> Result<Outcome, Failure> {
         let reading = || format!("importing {}", path.display());
         let file = File::open(path).map_err(|error| Failure::usage(reading(), error))?;
@@ -154,18 +144,13 @@ impl Traffic {
             source: self.source.as_deref(),
         };
         let mut outcome = Outcome { file: path.display().to_string(), ..Outcome::default() };
-        let summary: Result<_, TrafficError<ImportError<StoreError>>> =
-            read(source, &options, &mut |row| {
-                match row {
-                    Row::Turn(turn) => match record(&turn)? {
-                        Recorded::New => outcome.turns += 1,
-                        Recorded::Repeated => outcome.repeated += 1,
-                        Recorded::Amended => outcome.amended += 1,
-                    },
-                    Row::Refused(refusal) => outcome.refuse(path, &refusal.to_string()),
-                }
+        let summary = read(source, &options, &mut |row| match row {
+            Row::Turn(turn) => take(&turn),
+            Row::Refused(refusal) => {
+                outcome.refuse(path, &refusal.to_string());
                 Ok(())
-            });
+            }
+        });
         bar.finish_and_clear();
         match summary {
             Ok(summary) => {
@@ -174,7 +159,7 @@ impl Traffic {
                 outcome.digest = Some(summary.digest);
                 Ok(outcome)
             }
-            Err(TrafficError::Stopped(error)) => Err(writing(error)),
+            Err(TrafficError::Stopped(error)) => Err(error.into()),
             Err(error) => Err(Failure::usage(reading(), error)),
         }
     }
@@ -227,11 +212,43 @@ impl Outcome {
     }
 }
 
-/// The store's own failures keep their exit codes.
-fn writing(error: impl Into<ImportError<StoreError>>) -> Failure {
-    match error.into() {
-        ImportError::Write(WriteError::Append(AppendError::Store(error))) => error.into(),
-        error => Failure::new(Kind::Corrupt, "writing the ledger", error),
+/// Turns on their way to the ledger, as many at once as a command takes.
+struct Turns<'l> {
+    ledger: &'l Ledger,
+    encoded: Vec<Vec<u8>>,
+    new: u64,
+    repeated: u64,
+    amended: u64,
+}
+
+impl<'l> Turns<'l> {
+    const fn new(ledger: &'l Ledger) -> Self {
+        Self { ledger, encoded: Vec::new(), new: 0, repeated: 0, amended: 0 }
+    }
+
+    fn push(&mut self, turn: &ImportedTurn<'_>) -> Result<(), LedgerError> {
+        self.encoded.push(encode_turn(turn));
+        if self.encoded.len() < TURNS_A_COMMAND_MAX { Ok(()) } else { self.send() }
+    }
+
+    fn send(&mut self) -> Result<(), LedgerError> {
+        let encoded = std::mem::take(&mut self.encoded);
+        if encoded.is_empty() {
+            return Ok(());
+        }
+        let turns = encoded.iter().map(|turn| RawBytes::new(turn)).collect();
+        let outcome = self.ledger.run(Queue::Bulk, &Command::ImportTurns(turns))?;
+        let ledger::Outcome::Imported(recorded) = outcome else {
+            return Err(LedgerError::Confused);
+        };
+        for recorded in recorded {
+            match recorded {
+                Recorded::New => self.new += 1,
+                Recorded::Repeated => self.repeated += 1,
+                Recorded::Amended => self.amended += 1,
+            }
+        }
+        Ok(())
     }
 }
 

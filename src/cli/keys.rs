@@ -7,12 +7,13 @@ use clap::{Args, Subcommand, ValueEnum};
 use comfy_table::{Table, presets};
 use events::bytes::Bytes32;
 use events::ids::AuthorId;
-use events::payload::Stream;
+use events::payload::{Actor, ActorChange, Stream};
 use projections::keyring::{Key, Keyring};
 
-use super::home::{HomeArg, keyring};
+use super::home::HomeArg;
 use crate::failure::Failure;
-use crate::store::Store;
+use crate::ledger::{self, Ledger, Queue};
+use crate::store::{KeyFiles, clock};
 
 /// Look at the ledger's keys, and change them
 #[derive(Debug, Args)]
@@ -75,23 +76,33 @@ impl From<StreamArg> for Stream {
 
 impl Keys {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        self.home.with_store(|store| self.run_on(store))
+        let files = KeyFiles::new(self.home.home()?);
+        self.home.with_ledger(|ledger| self.run_on(ledger, &files))
     }
 
-    fn run_on(&self, store: &mut Store) -> Result<(), Failure> {
+    fn run_on(&self, ledger: &Ledger, files: &KeyFiles) -> Result<(), Failure> {
+        let change = |key, stream, change, replaces| {
+            let actor = Actor { key, stream, change, replaces };
+            ledger.run(Queue::Turns, &ledger::Command::ChangeKey { at: clock(), actor })
+        };
         match &self.command {
-            Command::List => self.list(&keyring(store)?),
+            Command::List => self.list(&ledger.world()?.keyring),
             Command::New { stream, file } => {
-                let key = store.enrol((*stream).into(), file)?;
-                self.say("enrolled", key, (*stream).into())
+                let stream = (*stream).into();
+                let key = KeyFiles::draw_into(file)?.public();
+                change(key, stream, ActorChange::Enrolled, None)?;
+                self.say("enrolled", key, stream)
             }
             Command::Rotate { stream } => {
-                let key = store.rotate((*stream).into())?;
-                self.say("rotated to", key, (*stream).into())
+                let stream = (*stream).into();
+                let key = files.draw_next(stream)?.public();
+                let old = files.signing(stream)?.public();
+                change(key, stream, ActorChange::Rotated, Some(old))?;
+                self.say("rotated to", key, stream)
             }
             Command::Revoke { key } => {
-                let (key, standing) = revocable(&keyring(store)?, key)?;
-                store.retire(key, standing.stream)?;
+                let (key, standing) = revocable(&ledger.world()?.keyring, key)?;
+                change(key, standing.stream, ActorChange::Retired, None)?;
                 self.say("retired", key, standing.stream)
             }
         }

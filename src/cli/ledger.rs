@@ -12,15 +12,16 @@ use events::event::{Body, EventRef};
 use events::head::SignedHead;
 use events::ids::{AuthorId, Seq};
 use events::kind::KindTable;
-use events::log::Log;
+use events::log::ReadLog;
 use replay::dates::instant;
 use replay::fold::{Checks, Folded, Signatures, fold};
 use serde::Serialize;
 
 use super::home::HomeArg;
 use crate::failure::{Failure, Kind};
+use crate::ledger::LedgerView;
 use crate::progress;
-use crate::store::{Copy, Home, Promise, Settings, Store, StoreError};
+use crate::store::{Copy, Home, Promise, Settings, Store};
 
 /// Look at the ledger itself: its events, its links, its head
 #[derive(Debug, Args)]
@@ -84,16 +85,27 @@ impl Ledger {
         match &self.command {
             Command::Verify { copy: Some(folder) } => {
                 let copy = Copy::open(&Home::new(folder))?;
-                self.verify(&copy.log, Some(&copy.head))
+                self.verify(&copy.log, Some(&copy.head.signed))
             }
             Command::Verify { copy: None } => {
-                self.home.with_store(|log| self.verify(log, log.vouched_head()?.as_ref()))
+                let home = self.home.home()?;
+                self.home.with_ledger(|ledger| {
+                    // Asked first: what is vouched for is in the log already.
+                    let vouched = home.vouched_head()?.map(|vouched| vouched.signed);
+                    self.verify(&ledger.view()?, vouched.as_ref())
+                })
             }
             Command::Repair { .. } => self.repair(),
-            Command::Show { position } => self.home.with_store(|log| self.show(log, *position)),
-            Command::Tail { count } => self.home.with_store(|log| self.tail(log, *count)),
-            Command::Head => self.home.with_store(|log| self.head(log)),
-            Command::Export { file } => self.home.with_store(|log| export(log, file)),
+            Command::Show { position } => {
+                self.home.with_ledger(|ledger| self.show(&ledger.view()?, *position))
+            }
+            Command::Tail { count } => {
+                self.home.with_ledger(|ledger| self.tail(&ledger.view()?, *count))
+            }
+            Command::Head => self.head(),
+            Command::Export { file } => {
+                self.home.with_ledger(|ledger| export(&ledger.view()?, file))
+            }
         }
     }
 
@@ -117,7 +129,7 @@ impl Ledger {
         Ok(store.close()?)
     }
 
-    fn show(&self, log: &impl Log<Error = StoreError>, position: Seq) -> Result<(), Failure> {
+    fn show(&self, log: &LedgerView<'_>, position: Seq) -> Result<(), Failure> {
         let mut shown = Ok(false);
         log.read(position, &mut |first, stored| {
             shown = located(stored).and_then(|found| {
@@ -137,7 +149,7 @@ impl Ledger {
         Err(Failure::usage("showing an event", problem))
     }
 
-    fn tail(&self, log: &impl Log<Error = StoreError>, count: u64) -> Result<(), Failure> {
+    fn tail(&self, log: &LedgerView<'_>, count: u64) -> Result<(), Failure> {
         let from = log.head().next.saturating_sub(count);
         let mut outcome = Ok(());
         log.read(from, &mut |first, stored| {
@@ -197,8 +209,12 @@ impl Ledger {
         Ok(())
     }
 
-    fn head(&self, store: &Store) -> Result<(), Failure> {
-        let (head, vouched) = (store.head(), store.vouched_head()?);
+    fn head(&self) -> Result<(), Failure> {
+        let home = self.home.home()?;
+        let (vouched, head) = self.home.with_ledger(|ledger| {
+            let vouched = home.vouched_head()?.map(|vouched| vouched.signed);
+            Ok((vouched, ledger.view()?.head()))
+        })?;
         let mut out = anstream::stdout().lock();
         if self.json {
             let vouched = vouched.map(|signed| {
@@ -221,11 +237,7 @@ impl Ledger {
         Ok(())
     }
 
-    fn verify(
-        &self,
-        log: &impl Log<Error = StoreError>,
-        head: Option<&SignedHead>,
-    ) -> Result<(), Failure> {
+    fn verify<L: ReadLog>(&self, log: &L, head: Option<&SignedHead>) -> Result<(), Failure> {
         let kinds = KindTable::current();
         let checks = Checks { kinds: &kinds, signatures: Signatures::Check, head };
         let bar = progress::bar("checking the ledger", log.head().next);
@@ -300,7 +312,7 @@ fn json_failure(error: serde_json::Error) -> Failure {
     Failure::new(Kind::Corrupt, "writing JSON", error)
 }
 
-fn export(log: &impl Log<Error = StoreError>, path: &PathBuf) -> Result<(), Failure> {
+fn export(log: &LedgerView<'_>, path: &PathBuf) -> Result<(), Failure> {
     let exporting =
         |error: std::io::Error| Failure::usage(format!("exporting to {}", path.display()), error);
     let mut file = BufWriter::new(File::create_new(path).map_err(exporting)?);

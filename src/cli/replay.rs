@@ -8,10 +8,11 @@ use clap::{Args, ValueEnum};
 use events::head::SignedHead;
 use events::ids::Millis;
 use events::kind::KindTable;
-use events::log::Log;
+use events::log::{Log, ReadLog};
 use events::memory::MemoryLog;
 use projections::book::Book;
 use projections::gather::{Gather, Window};
+use projections::projection::Projection as _;
 use projections::world::Effect;
 use replay::book_file::BookFile;
 use replay::fold::{Checks, Folded, Signatures, fold};
@@ -24,7 +25,8 @@ use super::home::HomeArg;
 use super::print_json;
 use super::when::When;
 use crate::failure::{Failure, Kind};
-use crate::store::FjallLog;
+use crate::ledger::{Checkpoint, Ledger};
+use crate::store::{FjallLog, Vouched};
 use crate::{progress, render};
 
 /// The sample's week: first instant, and instant after the last.
@@ -63,6 +65,9 @@ pub(crate) struct Replay {
     /// Day or instant after the last, UTC; default after the newest turn
     #[arg(long, value_name = "WHEN")]
     until: Option<When>,
+    /// Fold the whole ledger again from its first event, without snapshots, and compare with the live world
+    #[arg(long, conflicts_with_all = ["sample", "since", "until", "strategy", "prices", "csv", "digest", "plot"])]
+    redigest: bool,
     /// Price this strategy instead of the default rows; may be given several times
     #[arg(long, value_name = "STRATEGY")]
     strategy: Vec<Strategy>,
@@ -115,29 +120,63 @@ impl From<ByArg> for By {
 impl Replay {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let prices = self.prices()?;
+        let kinds = KindTable::current();
         if !self.sample {
-            return self.home.with_store(|store| {
-                let head = store.vouched_head()?;
-                self.replay(store, head.as_ref(), prices.as_ref())
+            let home = self.home.home()?;
+            return self.home.with_ledger(|ledger| {
+                // Asked first: what is vouched for is in the log already.
+                let vouched = home.vouched_head()?;
+                if self.redigest {
+                    return self.refold(ledger, vouched.as_ref());
+                }
+                self.replay(&ledger.view()?, checks(&kinds, vouched.as_ref()), prices.as_ref())
             });
         }
         if self.memory {
             let (log, head) = sample_ledger(MemoryLog::new(sample::ledger_id()))?;
-            return self.replay(&log, Some(&head), prices.as_ref());
+            let checks = Checks { head: Some(&head), ..checks(&kinds, None) };
+            return self.replay(&log, checks, prices.as_ref());
         }
         let folder = tempfile::tempdir().map_err(|error| making_sample(error.into()))?;
         let (log, head) = sample_ledger(FjallLog::throw_away(folder.path(), sample::ledger_id())?)?;
-        self.replay(&log, Some(&head), prices.as_ref())
+        let checks = Checks { head: Some(&head), ..checks(&kinds, None) };
+        self.replay(&log, checks, prices.as_ref())
     }
 
-    fn replay<L: Log>(
+    /// Folds everything again, from the first event and without snapshots, and compares.
+    fn refold(&self, ledger: &Ledger, vouched: Option<&Vouched>) -> Result<(), Failure> {
+        let kinds = KindTable::current();
+        let Checkpoint { head, digest } = ledger.checkpoint()?;
+        let log = ledger.view()?.until(head);
+        let bar = progress::bar("folding the ledger again", head.next);
+        let folded = fold(&log, checks(&kinds, vouched), &mut |_, _, _| bar.inc(1));
+        bar.finish_and_clear();
+        let again = folded?.world.digest();
+        let mut out = anstream::stdout().lock();
+        let position = head.next;
+        if self.json {
+            let json = serde_json::json!({
+                "position": position, "live": digest, "refolded": again, "equal": again == digest,
+            });
+            writeln!(out, "{json}")?;
+        } else if again == digest {
+            writeln!(out, "{position} events folded again: the same world\ndigest {digest}")?;
+        }
+        if again == digest {
+            return Ok(());
+        }
+        let differs = format!("the live world is {digest}, folded again it is {again}");
+        Err(Failure::new(Kind::Mismatch, format!("position {position}"), differs))
+    }
+
+    fn replay<L: ReadLog>(
         &self,
         log: &L,
-        head: Option<&SignedHead>,
+        checks: Checks<'_>,
         prices: Option<&BookFile>,
     ) -> Result<(), Failure> {
         let started = Instant::now();
-        let (folded, gather) = read(log, head)?;
+        let (folded, gather) = read(log, checks)?;
         let checked_in = started.elapsed();
         let (from, until) = self.window(&gather);
         let window = gather.finish(from, until);
@@ -249,16 +288,20 @@ fn sample_ledger<L: Log>(mut log: L) -> Result<(L, SignedHead), Failure> {
     Ok((log, head))
 }
 
-/// Reads a ledger back: every link, digest and signature is checked before anything is counted.
-fn read<L: Log>(log: &L, head: Option<&SignedHead>) -> Result<(Folded, Gather), Failure> {
-    let kinds = KindTable::current();
-    let checks = Checks { kinds: &kinds, signatures: Signatures::Check, head };
+/// Signatures below what is vouched for were checked when they were admitted.
+fn checks<'a>(kinds: &'a KindTable, vouched: Option<&'a Vouched>) -> Checks<'a> {
+    let signatures = Signatures::CheckFrom(vouched.map_or(0, Vouched::admitted));
+    Checks { kinds, signatures, head: vouched.map(|vouched| &vouched.signed) }
+}
+
+/// Reads a ledger back: every position, link and digest is checked before anything is counted.
+fn read<L: ReadLog>(log: &L, checks: Checks<'_>) -> Result<(Folded, Gather), Failure> {
     let mut gather = Gather::new(log.head().ledger, true);
     let bar = progress::bar("checking the ledger", log.head().next);
-    let folded = fold(log, checks, &mut |context, body, effect| {
+    let folded = fold(log, checks, &mut |located, body, effect| {
         bar.inc(1);
         if effect == Effect::Applied {
-            gather.tell(context, body);
+            gather.tell(located, body);
         }
     });
     bar.finish_and_clear();

@@ -3,20 +3,19 @@
 use std::io;
 use std::path::Path;
 
-use events::head::SignedHead;
 use fjall::PersistMode;
 use tempfile::TempDir;
 
 use super::files::copy_into;
-use super::head::{Missing, Refusal, newest_signed};
-use super::{FjallLog, Home, StoreError};
+use super::head::{Missing, Refusal};
+use super::{FjallLog, Home, StoreError, Vouched};
 
 /// A copy of a copy: the engine writes whenever it opens a folder, so it is given one of its own.
 pub struct Copy {
     /// The log as it was found.
     pub log: FjallLog,
     /// The newest head its records vouch for.
-    pub head: SignedHead,
+    pub head: Vouched,
     _folder: TempDir,
 }
 
@@ -26,12 +25,12 @@ impl Copy {
     /// # Errors
     /// [`StoreError`]; without a sync record nothing says how far the ledger should go.
     pub fn open(home: &Home) -> Result<Self, StoreError> {
-        let head = newest_signed(&home.head())?;
+        let head = home.vouched_head()?;
         let head = head.ok_or(Refusal::HeadMissing(Missing::Sync))?;
         let folder = tempfile::tempdir().map_err(StoreError::file(&std::env::temp_dir()))?;
         let ledger = folder.path().join("ledger");
         copy_folder(&home.ledger(), &ledger)?;
-        let log = FjallLog::open(&ledger, head.head.ledger, PersistMode::Buffer)?;
+        let log = FjallLog::open(&ledger, head.signed.head.ledger, PersistMode::Buffer)?;
         Ok(Self { log, head, _folder: folder })
     }
 }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use events::admission::Break;
 use events::ids::{LedgerId, Seq};
+use events::sign::SignError;
+use replay::fold::Fault;
 
 use super::head::Refusal;
 
@@ -67,6 +69,25 @@ pub enum StoreError {
         /// How.
         broken: Break,
     },
+    /// A batch is not signed by its author.
+    #[error("position {at}: {error}")]
+    Signature {
+        /// Where.
+        at: Seq,
+        /// What is wrong.
+        error: SignError,
+    },
+    /// What two folds of the same events came to differs.
+    #[error(
+        "position {at}: the live world and the follower's differ; ferry stops, to start again from the events"
+    )]
+    Diverged {
+        /// Where.
+        at: Seq,
+    },
+    /// Folding the stored events met a fault.
+    #[error(transparent)]
+    Fold(#[from] Fault),
     /// The store and the heads kept outside it disagree.
     #[error(transparent)]
     Head(#[from] Refusal),

@@ -4,7 +4,8 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use super::StoreError;
+use super::head::newest_signed;
+use super::{StoreError, Vouched};
 
 /// The folder of one ledger and everything beside it.
 #[derive(Clone, Debug)]
@@ -51,6 +52,32 @@ impl Home {
     #[must_use]
     pub fn journal_refused(&self) -> PathBuf {
         self.0.join("journal.refused")
+    }
+
+    /// What a running owner is reached by.
+    #[must_use]
+    pub fn run(&self) -> PathBuf {
+        self.0.join("run")
+    }
+
+    /// Worlds at positions, to start from; they can be deleted.
+    #[must_use]
+    pub fn snapshots(&self) -> PathBuf {
+        self.0.join("snapshots")
+    }
+
+    /// Texts that events name by digest; they can be deleted.
+    #[must_use]
+    pub fn blobs(&self) -> PathBuf {
+        self.0.join("blobs")
+    }
+
+    /// The newest head a sync record vouches for.
+    ///
+    /// # Errors
+    /// When the records cannot be read.
+    pub fn vouched_head(&self) -> Result<Option<Vouched>, StoreError> {
+        newest_signed(&self.head())
     }
 
     /// True when a ledger was made here, whatever became of it.

@@ -39,14 +39,31 @@ impl KeyFiles {
         Ok(())
     }
 
-    /// Draws the key that is to take a stream's place. It takes it with [`KeyFiles::replace`], once the
-    /// ledger says so.
-    pub(super) fn draw_next(&self, stream: Stream) -> Result<SigningKey, StoreError> {
-        draw(&self.next_path(stream)).map(|bytes| SigningKey::from_secret(&bytes))
+    /// Draws the key that is to take a stream's place, or takes the one a rotation that was cut short has
+    /// drawn. It takes its place once the ledger says so.
+    ///
+    /// # Errors
+    /// [`StoreError::Key`]; the node key is not changed this way, since it signs the heads.
+    pub fn draw_next(&self, stream: Stream) -> Result<SigningKey, StoreError> {
+        if stream == Stream::Node {
+            return Err(StoreError::NodeKeyStays);
+        }
+        match self.next(stream)? {
+            Some(key) => Ok(key),
+            None => draw(&self.next_path(stream)).map(|bytes| SigningKey::from_secret(&bytes)),
+        }
+    }
+
+    /// Draws a key for another writer, into a file to be carried there.
+    ///
+    /// # Errors
+    /// [`StoreError::Key`]; nothing that exists is replaced.
+    pub fn draw_into(file: &Path) -> Result<SigningKey, StoreError> {
+        draw(file).map(|bytes| SigningKey::from_secret(&bytes))
     }
 
     /// The key that was drawn to take a stream's place, if one was.
-    pub(super) fn next(&self, stream: Stream) -> Result<Option<SigningKey>, StoreError> {
+    pub(crate) fn next(&self, stream: Stream) -> Result<Option<SigningKey>, StoreError> {
         let path = self.next_path(stream);
         if path.exists() {
             read(&path).map(|bytes| Some(SigningKey::from_secret(&bytes)))
@@ -56,7 +73,7 @@ impl KeyFiles {
     }
 
     /// Puts the drawn key in its stream's place.
-    pub(super) fn replace(&self, stream: Stream) -> Result<(), StoreError> {
+    pub(crate) fn replace(&self, stream: Stream) -> Result<(), StoreError> {
         let (next, path) = (self.next_path(stream), self.path(stream.label()));
         let folder = self.0.keys();
         std::fs::rename(&next, &path).map_err(StoreError::file(&next))?;
@@ -115,7 +132,7 @@ fn key_error(path: &Path, problem: impl Into<String>) -> StoreError {
 ///
 /// # Errors
 /// [`StoreError::Key`] when it exists or cannot be written.
-pub(super) fn draw(path: &Path) -> Result<[u8; 32], StoreError> {
+fn draw(path: &Path) -> Result<[u8; 32], StoreError> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)
         .map_err(|error| key_error(path, format!("the system gives no entropy: {error}")))?;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::DirBuilder;
+use std::ops::ControlFlow;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
@@ -12,14 +13,16 @@ use events::batch::{AuthorTip, Batch};
 use events::entry::{Entry, genesis_link};
 use events::head::Head;
 use events::ids::{AuthorId, BatchId, Digest, LedgerId, Millis, Seq, Subject};
-use events::log::{AppendError, Log, Receipt, Visit, place};
+use events::log::{AppendError, Log, ReadLog, Receipt, Visit, place};
+use events::sign::{BATCH_PREFIX, Verifier};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable as _};
 
 use super::StoreError;
 use super::layout::{
     AUTHOR_PREFIX, BY_ID, BY_SUBJECT, LEDGER_KEY, LOG, META, author_key, author_of, decode_ledger,
-    decode_tip, encode_tip, seq_key, seq_of, seq_of_subject_key, subject_key,
+    decode_tip, encode_tip, seq_key, seq_of, subject_key,
 };
+use super::reader::{Reader, end_of};
 
 /// Most bytes of journals before the oldest has to be flushed: what an open after a kill reads again.
 const JOURNAL_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -33,10 +36,7 @@ const SEQNO_MAX: u64 = 1 << 56;
 
 /// A log of signed batches on fjall. Opening it checks nothing: see [`super::Store`] for that.
 pub struct FjallLog {
-    database: Database,
-    log: Keyspace,
-    by_id: Keyspace,
-    by_subject: Keyspace,
+    reader: Reader,
     meta: Keyspace,
     chain: Chain,
     received: Millis,
@@ -74,10 +74,9 @@ impl FjallLog {
         let keyspace = |name| database.keyspace(name, KeyspaceCreateOptions::default);
         let (log, by_id) = (keyspace(LOG)?, keyspace(BY_ID)?);
         let (by_subject, meta) = (keyspace(BY_SUBJECT)?, keyspace(META)?);
+        let reader = Reader { database, log, by_id, by_subject };
         let chain = Chain::genesis(LedgerId::ZERO);
-        let received = 0;
-        let mut opened =
-            Self { database, log, by_id, by_subject, meta, chain, received, durability };
+        let mut opened = Self { reader, meta, chain, received: 0, durability };
         opened.resume(ledger)?;
         Ok(opened)
     }
@@ -92,12 +91,12 @@ impl FjallLog {
 
     /// Takes up the chain where the store ends.
     fn resume(&mut self, expected: Option<LedgerId>) -> Result<(), StoreError> {
-        let snapshot = self.database.snapshot();
+        let snapshot = self.reader.database.snapshot();
         let no_id = StoreError::Damaged { what: "ledger id" };
         let ledger = match (snapshot.get(&self.meta, LEDGER_KEY)?, expected) {
             (None, None) => return Err(no_id),
             (None, Some(ledger)) => {
-                let mut batch = self.database.batch().durability(Some(PersistMode::SyncAll));
+                let mut batch = self.reader.database.batch().durability(Some(PersistMode::SyncAll));
                 batch.insert(&self.meta, LEDGER_KEY, ledger.0);
                 batch.commit()?;
                 ledger
@@ -116,7 +115,7 @@ impl FjallLog {
             let tip = author_of(&key).zip(decode_tip(&value));
             authors.extend([tip.ok_or(StoreError::Damaged { what: "author index" })?]);
         }
-        let (next, link) = match snapshot.last_key_value(&self.log) {
+        let (next, link) = match snapshot.last_key_value(&self.reader.log) {
             None => (0, genesis_link(&ledger)),
             Some(guard) => {
                 let stored = guard.value()?;
@@ -139,14 +138,13 @@ impl FjallLog {
     /// # Errors
     /// The engine's.
     pub fn link_at(&self, position: Seq) -> Result<Option<Digest>, StoreError> {
-        if position == 0 {
-            return Ok(Some(genesis_link(&self.head().ledger)));
-        }
-        let snapshot = self.database.snapshot();
-        let before = snapshot.range(&self.log, ..seq_key(position)).next_back();
-        let Some(guard) = before else { return Ok(None) };
-        let (end, link) = end_of(&guard.value()?)?;
-        Ok((end == position).then_some(link))
+        self.reader.link_at(&self.head().ledger, position)
+    }
+
+    /// What other threads read the log with.
+    #[must_use]
+    pub fn reader(&self) -> Reader {
+        self.reader.clone()
     }
 
     /// Checks that the batches an unclean stop can have touched follow from each other: positions, links,
@@ -156,10 +154,10 @@ impl FjallLog {
     /// # Errors
     /// [`StoreError::Broken`] with the first position that does not follow.
     pub fn check_tail(&mut self) -> Result<(), StoreError> {
-        let snapshot = self.database.snapshot();
+        let snapshot = self.reader.database.snapshot();
         let mut bytes = 0;
         let mut start = 0;
-        for guard in snapshot.iter(&self.log).rev() {
+        for guard in snapshot.iter(&self.reader.log).rev() {
             let (key, value) = guard.into_inner()?;
             start = seq_of(&key).ok_or(StoreError::Damaged { what: "log" })?;
             bytes += value.len() as u64;
@@ -168,7 +166,7 @@ impl FjallLog {
             }
         }
         let mut follower: Option<Chain> = None;
-        for guard in snapshot.range(&self.log, seq_key(start)..) {
+        for guard in snapshot.range(&self.reader.log, seq_key(start)..) {
             let (key, value) = guard.into_inner()?;
             let at = seq_of(&key).ok_or(StoreError::Damaged { what: "log" })?;
             let chain = follower.get_or_insert_with(|| self.chain_before(&value, start));
@@ -181,8 +179,22 @@ impl FjallLog {
         self.correct_authors(follower.as_ref())
     }
 
+    /// Checks the signatures of the batches from a position on.
+    ///
+    /// # Errors
+    /// [`StoreError::Signature`] with the first position whose author did not sign it.
+    pub fn check_signatures(&self, from: Seq) -> Result<(), StoreError> {
+        let mut verifier = Verifier::new();
+        let mut outcome = Ok(());
+        self.read(from, &mut |at, stored| {
+            outcome = check_signature(stored, at, &mut verifier);
+            if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        outcome
+    }
+
     fn correct_authors(&mut self, found: Option<&Chain>) -> Result<(), StoreError> {
-        let mut write = self.database.batch().durability(Some(PersistMode::SyncAll));
+        let mut write = self.reader.database.batch().durability(Some(PersistMode::SyncAll));
         let mut wrong = Vec::new();
         for (author, tip) in found.into_iter().flat_map(Chain::authors) {
             if let Some(newest) = tip.newest.filter(|_| self.chain.tip(author) != *tip) {
@@ -215,7 +227,7 @@ impl FjallLog {
     /// # Errors
     /// The engine's.
     pub fn sync(&self) -> Result<(), StoreError> {
-        Ok(self.database.persist(PersistMode::SyncAll)?)
+        Ok(self.reader.database.persist(PersistMode::SyncAll)?)
     }
 
     /// Writes everything to tables and syncs, so that the next open has no journal to read.
@@ -224,13 +236,13 @@ impl FjallLog {
     /// The engine's.
     pub fn flush(&self) -> Result<(), StoreError> {
         self.sync()?;
-        let keyspaces = [&self.log, &self.by_id, &self.by_subject, &self.meta];
+        let keyspaces = [&self.reader.log, &self.reader.by_id, &self.reader.by_subject, &self.meta];
         for keyspace in keyspaces {
             keyspace.rotate_memtable()?;
         }
         // Not the engine's own wait: it does not notice that the worker it waits for has given up.
         while keyspaces.iter().any(|keyspace| keyspace.sealed_memtable_count() > 0) {
-            self.database.persist(PersistMode::Buffer)?;
+            self.reader.database.persist(PersistMode::Buffer)?;
             std::thread::sleep(FLUSH_POLL);
         }
         self.sync()
@@ -257,23 +269,16 @@ fn open_database(folder: &Path) -> Result<Database, StoreError> {
     }
 }
 
-/// Where a stored batch ends, and its link.
-fn end_of(stored: &[u8]) -> Result<(Seq, Digest), StoreError> {
-    let damaged = StoreError::Damaged { what: "newest batch" };
-    let Some((entry, link, bytes)) = Entry::split(stored) else { return Err(damaged) };
-    match Batch::parse(bytes) {
-        Ok(batch) => Ok((entry.first.saturating_add(u64::from(batch.header.count)), link)),
-        Err(_) => Err(damaged),
-    }
+fn check_signature(stored: &[u8], at: Seq, verifier: &mut Verifier) -> Result<(), StoreError> {
+    let damaged = StoreError::Damaged { what: "log" };
+    let Some((entry, _, bytes)) = Entry::split(stored) else { return Err(damaged) };
+    let Ok(batch) = Batch::parse_header(bytes) else { return Err(damaged) };
+    verifier
+        .verify(&batch.header.author, BATCH_PREFIX, batch.header_bytes, &entry.signature)
+        .map_err(|error| StoreError::Signature { at, error })
 }
 
 impl Log for FjallLog {
-    type Error = StoreError;
-
-    fn head(&self) -> Head {
-        self.chain.head()
-    }
-
     fn tip(&self, author: &AuthorId) -> AuthorTip {
         self.chain.tip(author)
     }
@@ -288,14 +293,14 @@ impl Log for FjallLog {
         if placed.new.is_empty() {
             return Ok(placed.receipts);
         }
-        let mut write = self.database.batch().durability(Some(self.durability));
+        let mut write = self.reader.database.batch().durability(Some(self.durability));
         for (entry, batch) in &placed.new {
             let mut stored = entry.encode().to_vec();
             stored.extend_from_slice(batch.bytes());
-            write.insert(&self.log, seq_key(entry.first), stored);
-            write.insert(&self.by_id, entry.batch.0, seq_key(entry.first));
+            write.insert(&self.reader.log, seq_key(entry.first), stored);
+            write.insert(&self.reader.by_id, entry.batch.0, seq_key(entry.first));
             for (subject, seq) in batch.subjects().iter().zip(entry.first..) {
-                write.insert(&self.by_subject, subject_key(subject, seq), []);
+                write.insert(&self.reader.by_subject, subject_key(subject, seq), []);
             }
         }
         // Each author's newest tip once: of the same key twice the later would win.
@@ -312,46 +317,25 @@ impl Log for FjallLog {
         self.received = received;
         Ok(placed.receipts)
     }
+}
+
+impl ReadLog for FjallLog {
+    type Error = StoreError;
+
+    fn head(&self) -> Head {
+        self.chain.head()
+    }
 
     fn read(&self, from: Seq, visit: &mut Visit<'_>) -> Result<(), StoreError> {
-        if from >= self.head().next {
-            return Ok(());
-        }
-        let snapshot = self.database.snapshot();
-        let holder = snapshot.range(&self.log, ..=seq_key(from)).next_back();
-        let start = match holder {
-            Some(guard) => seq_of(&guard.key()?).ok_or(StoreError::Damaged { what: "log" })?,
-            None => from,
-        };
-        for guard in snapshot.range(&self.log, seq_key(start)..) {
-            let (key, value) = guard.into_inner()?;
-            let first = seq_of(&key).ok_or(StoreError::Damaged { what: "log" })?;
-            if visit(first, &value).is_break() {
-                break;
-            }
-        }
-        Ok(())
+        self.reader.read(from, self.head().next, visit)
     }
 
     fn position_of(&self, batch: &BatchId) -> Result<Option<Seq>, StoreError> {
-        match self.database.snapshot().get(&self.by_id, batch.0)? {
-            Some(value) => match seq_of(&value) {
-                Some(seq) => Ok(Some(seq)),
-                None => Err(StoreError::Damaged { what: "batch index" }),
-            },
-            None => Ok(None),
-        }
+        self.reader.position_of(batch)
     }
 
     fn positions_about(&self, subject: &Subject) -> Result<Vec<Seq>, StoreError> {
-        let snapshot = self.database.snapshot();
-        snapshot
-            .prefix(&self.by_subject, subject.0)
-            .map(|guard| {
-                let key = guard.key()?;
-                seq_of_subject_key(&key).ok_or(StoreError::Damaged { what: "subject index" })
-            })
-            .collect()
+        self.reader.positions_about(subject)
     }
 }
 

@@ -7,9 +7,9 @@ use events::bytes::{Bytes, Bytes32};
 use events::hash::{Domain, LedgerSecret, digest};
 use events::head::Head;
 use events::ids::{LedgerId, Millis, Seq};
-use events::log::{AppendError, Log as _};
+use events::log::{AppendError, ReadLog as _};
 use events::payload::{Finding, FindingCode, Stream};
-use events::sign::{HEAD_PREFIX, SigningKey};
+use events::sign::{HEAD_PREFIX, SigningKey, VERIFIER};
 use fjall::PersistMode;
 use replay::writer::{WriteError, Writer, author_subject, open_ledger};
 
@@ -55,6 +55,8 @@ struct Found {
     node: SigningKey,
     sync: [Slot; 2],
     newest: Vec<Record>,
+    /// A record says that everything before was admitted by the rules of this build.
+    admitted: Seq,
     verdict: Result<Stop, Refusal>,
 }
 
@@ -86,7 +88,9 @@ impl Found {
         let (boot, store) = (settings.boot, log.head());
         let verdict = judge(&Evidence { boot, run, sync, witness, store, link_at: &link_at });
         let newest = newest.into_iter().chain(witness.record()).collect();
-        Ok(Self { lock, log, node, sync, newest, verdict })
+        let admitted = newest_sync.filter(|record| record.verifier == VERIFIER);
+        let admitted = admitted.map_or(0, |record| record.head.next);
+        Ok(Self { lock, log, node, sync, newest, admitted, verdict })
     }
 
     /// Writes what is gone before anything that tells of it is overwritten.
@@ -99,6 +103,7 @@ impl Found {
     ) -> Result<(), StoreError> {
         let node = KeyFiles::new(home.clone()).signing(Stream::Node)?;
         let subject = author_subject(&node.public());
+        let at = at.max(self.log.received());
         let mut writer = Writer::new(&mut self.log, node);
         let finding = Finding { code, from: lost.from, to: lost.to };
         writer.push(at, subject, &finding).and_then(|()| writer.flush()).map_err(written)?;
@@ -179,7 +184,8 @@ impl Store {
         let run = RunSlot::open(&home.head(), node.public(), mac_key(&node))?;
         let head = log.head();
         let mut state = sync_state(home, node, [Slot::Missing; 2], 0, settings, &ledger)?;
-        run.write(&Record { counter: 1, boot: state.boot, clean: true, power: false, head })?;
+        let (boot, verifier) = (state.boot, VERIFIER);
+        run.write(&Record { counter: 1, boot, clean: true, power: false, verifier, head })?;
         run.sync()?;
         // Last: from here on there is a ledger.
         state.record(head, true)?;
@@ -206,6 +212,7 @@ impl Store {
         if stop != Stop::Clean {
             found.log.check_tail()?;
         }
+        found.log.check_signatures(found.admitted)?;
         let lost = match stop {
             Stop::LostTail { from, to } => Some(Lost { from, to }),
             Stop::Clean | Stop::Unclean => None,
@@ -230,6 +237,7 @@ impl Store {
     ) -> Result<Option<(Self, Accepted)>, StoreError> {
         let mut found = Found::look(home, &settings)?;
         found.log.check_tail()?;
+        found.log.check_signatures(found.admitted)?;
         let Err(refusal) = found.verdict else { return Ok(None) };
         let lost = found.loss(&refusal);
         found.record(home, FindingCode::LossAccepted, lost, settings.now)?;
@@ -265,10 +273,15 @@ fn sync_state(
     })
 }
 
-/// The key of `run` records: derived from the node key by what only the node key can sign.
+/// The key of `run` records.
 fn mac_key(node: &SigningKey) -> LedgerSecret {
-    let signature = node.sign(HEAD_PREFIX, b"key of head/run");
-    let key: Bytes32 = digest(Domain::HeadMacKey, signature.as_slice());
+    derived_key(node, Domain::HeadMacKey, b"key of head/run")
+}
+
+/// A secret for one use, derived from the node key by what only the node key can sign.
+pub(super) fn derived_key(node: &SigningKey, domain: Domain, label: &[u8]) -> LedgerSecret {
+    let signature = node.sign(HEAD_PREFIX, label);
+    let key: Bytes32 = digest(domain, signature.as_slice());
     LedgerSecret::new(key.0)
 }
 

@@ -4,19 +4,17 @@ use std::fs::File;
 
 use events::admission::Admitted;
 use events::batch::AuthorTip;
+use events::hash::Domain;
 use events::head::{Head, SignedHead};
-use events::ids::{AuthorId, BatchId, Millis, Seq, Subject};
-use events::log::{AppendError, Log, Receipt, Visit};
-use events::payload::{ClockCorrected, Stream};
-use replay::writer::{Writer, author_subject};
+use events::ids::{AuthorId, BatchId, Digest, Millis, Seq, Subject};
+use events::log::{AppendError, Log, ReadLog, Receipt, Visit};
+use events::payload::Stream;
+use events::sign::VERIFIER;
 
-use super::head::{Record, RunSlot, newest_signed};
-use super::open::written;
+use super::head::{Record, RunSlot};
+use super::open::derived_key;
 use super::syncer::Syncer;
-use super::{FjallLog, Home, KeyFiles, Promise, Settings, StoreError};
-
-/// A clock may be set back by this much without a word: clocks are corrected all the time.
-const CLOCK_STEP_MS: Millis = 60_000;
+use super::{FjallLog, Home, KeyFiles, Promise, Reader, Settings, Snapshots, StoreError, Vouched};
 
 /// A ledger open for use by its one owner.
 pub struct Store {
@@ -57,8 +55,32 @@ impl Store {
     ///
     /// # Errors
     /// When the records cannot be read.
-    pub fn vouched_head(&self) -> Result<Option<SignedHead>, StoreError> {
-        newest_signed(&self.home.head())
+    pub fn vouched_head(&self) -> Result<Option<Vouched>, StoreError> {
+        self.home.vouched_head()
+    }
+
+    /// The link at a position, where a batch ends there.
+    ///
+    /// # Errors
+    /// The engine's.
+    pub fn link_at(&self, position: Seq) -> Result<Option<Digest>, StoreError> {
+        self.log.link_at(position)
+    }
+
+    /// The ledger's snapshots.
+    ///
+    /// # Errors
+    /// When the node key, which vouches for them, cannot be read.
+    pub fn snapshots(&self) -> Result<Snapshots, StoreError> {
+        let node = KeyFiles::new(self.home.clone()).signing(Stream::Node)?;
+        let key = derived_key(&node, Domain::SnapshotKey, b"key of snapshots");
+        Ok(Snapshots::new(self.home.snapshots(), self.log.head().ledger, key))
+    }
+
+    /// What other threads read the log with.
+    #[must_use]
+    pub fn reader(&self) -> Reader {
+        self.log.reader()
     }
 
     /// The end of the log, signed by the node key.
@@ -86,32 +108,11 @@ impl Store {
         self.run.sync()
     }
 
-    /// The ledger's time never runs back: max(previous, clock). Where the clock was set back by more than a
-    /// minute that is an event, and time goes on from the clock.
-    fn stamp(&mut self, group: &[Admitted], clock: Millis) -> Result<Millis, StoreError> {
-        let ledger = self.log.received();
-        if clock.saturating_add(CLOCK_STEP_MS) >= ledger {
-            return Ok(clock.max(ledger));
-        }
-        let node = KeyFiles::new(self.home.clone()).signing(Stream::Node)?;
-        if group.iter().any(|batch| batch.header().author == node.public()) {
-            // The node's own batch is sealed, and nothing of the node's may come before it any more: the
-            // correction waits for the next batch of somebody else.
-            return Ok(ledger);
-        }
-        let subject = author_subject(&node.public());
-        let mut writer = Writer::new(&mut self.log, node).received_at(clock);
-        let pushed = writer.push(clock, subject, &ClockCorrected { ledger, clock });
-        pushed.and_then(|()| writer.flush()).map_err(written)?;
-        Ok(clock)
-    }
-
     fn append_and_vouch(
         &mut self,
         group: &[Admitted],
         received: Millis,
     ) -> Result<Vec<Receipt>, AppendError<StoreError>> {
-        let received = self.stamp(group, received).map_err(AppendError::Store)?;
         let receipts = self.log.append(group, received)?;
         self.write_run(false).map_err(AppendError::Store)?;
         if let Some(syncer) = &self.syncer {
@@ -124,17 +125,11 @@ impl Store {
         self.counter += 1;
         let power = self.settings.promise == Promise::Power;
         let (counter, boot, head) = (self.counter, self.settings.boot, self.log.head());
-        self.run.write(&Record { counter, boot, clean, power, head })
+        self.run.write(&Record { counter, boot, clean, power, verifier: VERIFIER, head })
     }
 }
 
 impl Log for Store {
-    type Error = StoreError;
-
-    fn head(&self) -> Head {
-        self.log.head()
-    }
-
     fn tip(&self, author: &AuthorId) -> AuthorTip {
         self.log.tip(author)
     }
@@ -151,6 +146,14 @@ impl Log for Store {
         let appended = self.append_and_vouch(group, received);
         self.failed = matches!(appended, Err(AppendError::Store(_)));
         appended
+    }
+}
+
+impl ReadLog for Store {
+    type Error = StoreError;
+
+    fn head(&self) -> Head {
+        self.log.head()
     }
 
     fn read(&self, from: Seq, visit: &mut Visit<'_>) -> Result<(), StoreError> {

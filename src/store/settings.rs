@@ -39,6 +39,8 @@ pub struct Settings {
     pub witness: Option<PathBuf>,
     /// The time, for what is recorded while opening.
     pub now: Millis,
+    /// Where the socket lies when the home's path is too long for one.
+    pub runtime: PathBuf,
 }
 
 impl Settings {
@@ -46,7 +48,13 @@ impl Settings {
     /// `$XDG_STATE_HOME/ferry`, else `~/.local/state/ferry`.
     #[must_use]
     pub fn from_system(promise: Promise) -> Self {
-        Self { promise, boot: boot::boot_id(), witness: witness_folder(), now: clock() }
+        Self {
+            promise,
+            boot: boot::boot_id(),
+            witness: witness_folder(),
+            now: clock(),
+            runtime: runtime_folder(),
+        }
     }
 }
 
@@ -55,6 +63,12 @@ impl Settings {
 pub fn clock() -> Millis {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
+}
+
+/// `$XDG_RUNTIME_DIR/ferry`, else a folder under the temporary one.
+fn runtime_folder() -> PathBuf {
+    let named = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
+    named.map_or_else(std::env::temp_dir, PathBuf::from).join("ferry")
 }
 
 fn witness_folder() -> Option<PathBuf> {

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use events::bytes::Bytes16;
 use events::head::Head;
+use events::sign::VERIFIER;
 
 use super::StoreError;
 use super::head::{Record, SyncSlots};
@@ -67,7 +68,7 @@ impl SyncState {
     pub(super) fn record(&mut self, head: Head, clean: bool) -> Result<(), StoreError> {
         self.counter += 1;
         let (counter, boot, power) = (self.counter, self.boot, self.power);
-        self.slots.write(&Record { counter, boot, clean, power, head })
+        self.slots.write(&Record { counter, boot, clean, power, verifier: VERIFIER, head })
     }
 }
 

@@ -11,6 +11,7 @@ mod cases;
 mod cli;
 mod golden;
 mod laws;
+mod ledger;
 mod oracle;
 mod perturbed;
 mod refusals;

@@ -10,4 +10,5 @@ mod slots;
 
 pub use record::{Record, Slot};
 pub use rule::{Evidence, Missing, Refusal, Stop, Voucher, judge};
+pub use slots::Vouched;
 pub(super) use slots::{RunSlot, SyncSlots, WitnessSlot, newest_signed, read_all};

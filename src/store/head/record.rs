@@ -1,6 +1,6 @@
 //! A record of the head: 228 bytes, big-endian.
 //!
-//! format u16 · flags u8 (1 clean, 2 power) · zero u8 · counter u64 · boot 16 · ledger 32 · next u64 ·
+//! format u16 · flags u8 (1 clean, 2 power) · verifier u8 · counter u64 · boot 16 · ledger 32 · next u64 ·
 //! link 32 · node 32 · proof 64 (a signature, or a keyed digest and zeros) · checksum 32.
 
 use events::bytes::{Bytes, Bytes16};
@@ -26,6 +26,8 @@ pub struct Record {
     pub clean: bool,
     /// True when answers waited for the store to be synced.
     pub power: bool,
+    /// The rules by which every batch before the head was admitted ([`events::sign::VERIFIER`]).
+    pub verifier: u8,
     /// The end of the log.
     pub head: Head,
 }
@@ -75,7 +77,7 @@ impl Record {
         let head = &self.head;
         let fields: [&[u8]; 8] = [
             &FORMAT.to_be_bytes(),
-            &[u8::from(self.clean) | u8::from(self.power) << 1, 0],
+            &[u8::from(self.clean) | u8::from(self.power) << 1, self.verifier],
             &self.counter.to_be_bytes(),
             self.boot.as_slice(),
             head.ledger.as_slice(),
@@ -149,6 +151,7 @@ fn parse(bytes: &[u8]) -> Option<(Record, Proof<'_>)> {
     let record = Record {
         clean: bytes[2] & 1 != 0,
         power: bytes[2] & 2 != 0,
+        verifier: bytes[3],
         counter: number(4)?,
         boot: Bytes(bytes.get(12..28)?.try_into().ok()?),
         head: Head { ledger: Bytes(array(28)?), next: number(60)?, link: Bytes(array(68)?) },
@@ -168,6 +171,7 @@ mod tests {
             boot: Bytes([1; 16]),
             clean: true,
             power: true,
+            verifier: 3,
             head: Head { ledger: Bytes([2; 32]), next: 9, link: Bytes([3; 32]) },
         }
     }

@@ -196,7 +196,7 @@ mod tests {
 
     fn written(counter: u64, next: Seq, boot: Bytes16) -> Slot {
         let head = Head { ledger: LEDGER, next, link: link(next) };
-        Slot::Written(Record { counter, boot, clean: false, power: false, head })
+        Slot::Written(Record { counter, boot, clean: false, power: false, verifier: 1, head })
     }
 
     fn with(slot: Slot, change: impl FnOnce(&mut Record)) -> Slot {

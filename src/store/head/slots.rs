@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use events::hash::LedgerSecret;
 use events::head::SignedHead;
-use events::ids::{AuthorId, LedgerId};
-use events::sign::{SigningKey, Verifier};
+use events::ids::{AuthorId, LedgerId, Seq};
+use events::sign::{SigningKey, VERIFIER, Verifier};
 
 use super::record::RECORD_BYTES;
 use super::{Record, Slot};
@@ -31,10 +31,28 @@ pub(in crate::store) fn read_all(
     Ok((run, [sync(SYNC[0])?, sync(SYNC[1])?]))
 }
 
-/// The newest head that a folder's sync records vouch for, whichever key signed it: for looking at a copy
-/// without the owner's keys. Whether the key is the ledger's own is for the keyring to say.
-pub(in crate::store) fn newest_signed(folder: &Path) -> Result<Option<SignedHead>, StoreError> {
-    let mut newest: Option<(u64, SignedHead)> = None;
+/// A head that a sync record vouches for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vouched {
+    /// The head, signed by a node key. Whether it is the ledger's own is for the keyring to say.
+    pub signed: SignedHead,
+    /// The rules by which every batch before it was admitted.
+    verifier: u8,
+}
+
+impl Vouched {
+    /// From where on signatures have to be checked again: everything before was admitted by the rules of
+    /// this build, and the head's link says that nothing has changed since.
+    #[must_use]
+    pub const fn admitted(&self) -> Seq {
+        if self.verifier == VERIFIER { self.signed.head.next } else { 0 }
+    }
+}
+
+/// The newest head that a folder's sync records vouch for, whichever key signed it: it can be asked without
+/// the owner's keys.
+pub(in crate::store) fn newest_signed(folder: &Path) -> Result<Option<Vouched>, StoreError> {
+    let mut newest: Option<(u64, Vouched)> = None;
     for name in SYNC {
         let bytes = read(&folder.join(name))?;
         let mut signed = None;
@@ -45,7 +63,8 @@ pub(in crate::store) fn newest_signed(folder: &Path) -> Result<Option<SignedHead
         if let Some((record, head)) = slot.record().zip(signed)
             && newest.is_none_or(|(counter, _)| counter < record.counter)
         {
-            newest = Some((record.counter, head));
+            let vouched = Vouched { signed: head, verifier: record.verifier };
+            newest = Some((record.counter, vouched));
         }
     }
     Ok(newest.map(|(_, head)| head))

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use events::kind::KindTable;
-use events::log::Log as _;
+use events::log::ReadLog as _;
 use events::payload::{Ending, Stream, TurnClosed};
 use ferry::store::head::{Refusal, Voucher};
 use ferry::store::{Home, KeyFiles, Settings, Store, StoreError};

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
-use events::log::Log as _;
+use events::log::ReadLog as _;
 use ferry::store::{Home, Store};
 
 use super::{append, here, made, verified};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use events::head::SignedHead;
 use events::kind::KindTable;
-use events::log::Log as _;
+use events::log::ReadLog as _;
 use events::payload::{Ending, Stream, TurnClosed};
 use ferry::store::{Home, KeyFiles, Promise, Settings, Store, StoreError};
 use replay::fold::verify;
@@ -19,16 +19,16 @@ use tempfile::TempDir;
 use crate::build::subject;
 
 /// Settings of the running boot, without a witness.
-pub(super) fn here() -> Settings {
+pub(crate) fn here() -> Settings {
     Settings { witness: None, now: 2_000, ..Settings::from_system(Promise::Process) }
 }
 
 /// Settings as after the machine was switched off and on.
-pub(super) fn next_boot() -> Settings {
+pub(crate) fn next_boot() -> Settings {
     Settings { boot: events::bytes::Bytes([7; 16]), ..here() }
 }
 
-pub(super) fn made() -> (TempDir, Home) {
+pub(crate) fn made() -> (TempDir, Home) {
     let folder = tempfile::tempdir().unwrap();
     let home = Home::new(folder.path().join("home"));
     Store::init(&home, &here(), 1_000).unwrap();
@@ -36,7 +36,7 @@ pub(super) fn made() -> (TempDir, Home) {
 }
 
 /// Appends batches of one event each, `count` of them.
-pub(super) fn append(store: &mut Store, home: &Home, count: u64) {
+pub(crate) fn append(store: &mut Store, home: &Home, count: u64) {
     let proxy = KeyFiles::new(home.clone()).signing(Stream::Proxy).unwrap();
     let start = store.head().next;
     let mut writer = Writer::new(store, proxy);
@@ -47,14 +47,14 @@ pub(super) fn append(store: &mut Store, home: &Home, count: u64) {
     }
 }
 
-pub(super) fn verified(store: &Store) -> SignedHead {
+pub(crate) fn verified(store: &Store) -> SignedHead {
     let head = store.signed_head().unwrap();
     verify(store, &KindTable::current(), Some(&head)).unwrap();
     head
 }
 
 /// Copies a whole home, as a backup or a disk would have it.
-pub(super) fn copied(home: &Home, to: &Path) -> Home {
+pub(crate) fn copied(home: &Home, to: &Path) -> Home {
     fn copy(from: &Path, to: &Path) {
         fs::create_dir_all(to).unwrap();
         for entry in fs::read_dir(from).unwrap() {
@@ -71,7 +71,7 @@ pub(super) fn copied(home: &Home, to: &Path) -> Home {
     Home::new(to)
 }
 
-pub(super) fn journals(home: &Home) -> Vec<PathBuf> {
+pub(crate) fn journals(home: &Home) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = fs::read_dir(home.ledger())
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -81,7 +81,7 @@ pub(super) fn journals(home: &Home) -> Vec<PathBuf> {
     found
 }
 
-pub(super) fn refused(home: &Home) -> StoreError {
+pub(crate) fn refused(home: &Home) -> StoreError {
     match Store::open(home, here()) {
         Err(error) => error,
         Ok(_) => panic!("the store opened"),

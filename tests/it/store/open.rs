@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use events::log::Log as _;
+use events::log::ReadLog as _;
 use events::payload::{Ending, Stream, TurnClosed};
 use ferry::store::head::Refusal;
 use ferry::store::{Home, KeyFiles, Promise, Settings, Store, StoreError};
@@ -161,54 +161,4 @@ fn missing_torn_and_foreign_heads_are_named() {
     });
     let error = refused(&foreign);
     assert!(matches!(error, StoreError::Head(Refusal::HeadMissing(_))), "no key of ours: {error}");
-}
-
-#[test]
-fn time_in_the_ledger_never_runs_back_but_for_a_clock_that_was_set_back() {
-    use std::ops::ControlFlow;
-    let (_folder, home) = made();
-    let (mut store, _) = Store::open(&home, here()).unwrap();
-    let proxy = || KeyFiles::new(home.clone()).signing(Stream::Proxy).unwrap();
-    for clock in [500_000, 450_000, 510_000, 440_000] {
-        let mut writer = Writer::new(&mut store, proxy()).received_at(clock);
-        let closed = TurnClosed { ending: Ending::Aborted, attempts: 1, bytes_sent: None };
-        writer.push(clock, subject(clock), &closed).unwrap();
-        writer.flush().unwrap();
-    }
-    let mut received = Vec::new();
-    store
-        .read(4, &mut |_, stored| {
-            received.push(events::entry::Entry::split(stored).unwrap().0.received);
-            ControlFlow::Continue(())
-        })
-        .unwrap();
-    // 50 s back is nothing; 70 s back is an event, and time goes on from there.
-    assert_eq!(received, [500_000, 500_000, 510_000, 440_000, 440_000]);
-    verified(&store);
-    let (store, _) = {
-        store.close().unwrap();
-        Store::open(&home, here()).unwrap()
-    };
-    assert_eq!(store.head().next, 4 + 5);
-}
-
-// The node key signs the correction: a batch of its own that is sealed already must not be forestalled.
-#[test]
-fn a_clock_that_was_set_back_does_not_stand_in_the_way_of_the_nodes_own_batch() {
-    use events::payload::{Finding, FindingCode};
-    let (_folder, home) = made();
-    let (mut store, _) = Store::open(&home, here()).unwrap();
-    let mut write = |stream, clock| {
-        let key = KeyFiles::new(home.clone()).signing(stream).unwrap();
-        let mut writer = Writer::new(&mut store, key).received_at(clock);
-        let finding = Finding { code: FindingCode::BookShrank, from: 0, to: clock };
-        writer.push(clock, subject(clock), &finding).unwrap();
-        writer.flush().unwrap();
-    };
-    write(Stream::Proxy, 500_000);
-    write(Stream::Node, 400_000);
-    write(Stream::Proxy, 410_000);
-    write(Stream::Node, 420_000);
-    assert_eq!((store.head().next, store.received()), (4 + 5, 420_000));
-    verified(&store);
 }

@@ -1,0 +1,119 @@
+//! What the owner of a ledger is asked to do, and what comes of it.
+
+use events::ids::{Millis, Seq, Subject};
+use events::payload::{Actor, Import, Stream};
+use replay::import::{EVENTS_A_TURN_MAX, ImportedTurn, Recorded};
+use replay::writer::BULK_BATCH_EVENTS;
+use serde::{Deserialize, Serialize};
+use serde_bytes::Bytes as RawBytes;
+
+/// Most turns in one command: their events fill a bulk batch at most.
+pub const TURNS_A_COMMAND_MAX: usize = BULK_BATCH_EVENTS / EVENTS_A_TURN_MAX;
+
+/// A command. Each can be given again when its outcome is unknown: what is there already is found by its
+/// subject, and answered.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Command<'a> {
+    /// Turns that a source tells of, each once, as [`encode_turn`] gives them.
+    ImportTurns(#[serde(borrow)] Vec<&'a RawBytes>),
+    /// A source was read.
+    CloseImport {
+        /// Drawn by whoever imported: the event's subject.
+        id: Subject,
+        /// When.
+        at: Millis,
+        /// What it came to.
+        #[serde(borrow)]
+        import: Import<'a>,
+    },
+    /// A key is enrolled, retired, or takes another's place.
+    ChangeKey {
+        /// When.
+        at: Millis,
+        /// The change.
+        actor: Actor,
+    },
+}
+
+impl Command<'_> {
+    /// The stream its events are written by.
+    pub(super) const fn stream(&self) -> Stream {
+        match self {
+            Self::ImportTurns(_) | Self::CloseImport { .. } => Stream::Proxy,
+            Self::ChangeKey { .. } => Stream::Node,
+        }
+    }
+}
+
+/// A turn as a command carries it.
+#[must_use]
+pub fn encode_turn(turn: &ImportedTurn<'_>) -> Vec<u8> {
+    // Writing plain data to memory has no way to fail.
+    rmp_serde::to_vec(turn).unwrap_or_default()
+}
+
+/// A command as it is queued and sent.
+#[derive(Clone, Debug)]
+pub struct Encoded(Vec<u8>);
+
+impl Encoded {
+    /// Encodes a command.
+    #[must_use]
+    pub fn new(command: &Command<'_>) -> Self {
+        // Writing plain data to memory has no way to fail.
+        Self(rmp_serde::to_vec(command).unwrap_or_default())
+    }
+
+    /// Takes what another process sent, when it is a command.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(bytes: &[u8]) -> Result<Self, rmp_serde::decode::Error> {
+        rmp_serde::from_slice::<Command<'_>>(bytes).map(|_| Self(bytes.to_vec()))
+    }
+
+    /// The command.
+    ///
+    /// # Errors
+    /// None for what [`Encoded::new`] or [`Encoded::parse`] made.
+    pub fn command(&self) -> Result<Command<'_>, rmp_serde::decode::Error> {
+        rmp_serde::from_slice(&self.0)
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// What came of a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// Of each turn, in order.
+    Imported(Vec<Recorded>),
+    /// It is in the ledger.
+    Written {
+        /// Where.
+        first: Seq,
+        /// True when it was there already.
+        repeated: bool,
+    },
+}
+
+/// Why there is no outcome.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum CommandError {
+    /// It makes no sense in this ledger; nothing was written.
+    #[error("{0}")]
+    Refused(String),
+    /// The queue is full; nothing was written. Try again a little later.
+    #[error("the ledger's owner has more to do than it can; try again")]
+    Busy,
+    /// The ledger failed: what it holds is looked at when it is opened again.
+    #[error("the ledger's owner stopped: {0}")]
+    Stopped(String),
+    /// The owner died before it answered. What was asked for happened or did not; asking again is safe.
+    #[error(
+        "the ledger's owner went away before it answered: the outcome is unknown; it is safe to ask again"
+    )]
+    UnknownOutcome,
+}

@@ -1,0 +1,141 @@
+//! What a command comes to, given the live world: events of one stream, or a refusal.
+
+use events::event::{EventError, Events};
+use events::ids::{Millis, Seq, Subject};
+use events::log::ReadLog as _;
+use events::payload::{Actor, ActorChange, Import};
+use replay::import::{Basis, ImportError, ImportedTurn};
+use replay::writer::author_subject;
+use serde_bytes::Bytes as RawBytes;
+
+use super::command::{Command, Outcome, TURNS_A_COMMAND_MAX};
+use super::group::Group;
+use super::live::Live;
+use crate::store::StoreError;
+
+/// What was decided.
+pub(super) struct Decided {
+    /// What is to be written.
+    pub(super) events: Events,
+    /// What the asker is told once it is.
+    pub(super) outcome: Outcome,
+    /// A change of keys to be carried out then.
+    pub(super) key: Option<Actor>,
+}
+
+impl Decided {
+    fn known(first: Seq) -> Self {
+        let outcome = Outcome::Written { first, repeated: true };
+        Self { events: Events::new(), outcome, key: None }
+    }
+}
+
+/// Why nothing was decided.
+pub(super) enum Stop {
+    /// The command makes no sense here.
+    Refused(String),
+    /// The store failed.
+    Failed(StoreError),
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<EventError> for Stop {
+    fn from(error: EventError) -> Self {
+        Self::Refused(error.to_string())
+    }
+}
+
+impl From<ImportError<StoreError>> for Stop {
+    fn from(error: ImportError<StoreError>) -> Self {
+        match error {
+            ImportError::Event(error) => error.into(),
+            ImportError::Store(error) => Self::Failed(error),
+            ImportError::Damaged { .. } => Self::Failed(StoreError::Damaged { what: "log" }),
+        }
+    }
+}
+
+impl Live {
+    pub(super) fn decide(
+        &mut self,
+        command: &Command<'_>,
+        group: &mut Group,
+    ) -> Result<Decided, Stop> {
+        match command {
+            Command::ImportTurns(turns) => self.import(turns),
+            Command::CloseImport { id, at, import } => self.close_import(*id, *at, import, group),
+            Command::ChangeKey { at, actor } => self.change_key(*at, *actor, group.next),
+        }
+    }
+
+    fn import(&mut self, turns: &[&RawBytes]) -> Result<Decided, Stop> {
+        if turns.len() > TURNS_A_COMMAND_MAX {
+            let problem =
+                format!("{} turns in one command; {TURNS_A_COMMAND_MAX} are allowed", turns.len());
+            return Err(Stop::Refused(problem));
+        }
+        let basis = Basis {
+            log: &self.store,
+            keyring: &self.world.keyring,
+            secret: &self.secret,
+            kinds: &self.kinds,
+        };
+        let mut events = Events::new();
+        let mut recorded = Vec::with_capacity(turns.len());
+        for turn in turns {
+            let turn: ImportedTurn<'_> = rmp_serde::from_slice(turn)
+                .map_err(|error| Stop::Refused(format!("no turn: {error}")))?;
+            recorded.push(self.importer.decide(&basis, &turn, &mut events)?);
+        }
+        Ok(Decided { events, outcome: Outcome::Imported(recorded), key: None })
+    }
+
+    fn close_import(
+        &self,
+        id: Subject,
+        at: Millis,
+        import: &Import<'_>,
+        group: &mut Group,
+    ) -> Result<Decided, Stop> {
+        if let Some(first) = self.store.positions_about(&id)?.first() {
+            return Ok(Decided::known(*first));
+        }
+        let mut events = Events::new();
+        let first = group.next;
+        if let Some(said) = group.said.get(&id) {
+            return Ok(Decided::known(*said));
+        }
+        events.push(at, id, import)?;
+        group.said.insert(id, first);
+        let outcome = Outcome::Written { first, repeated: false };
+        Ok(Decided { events, outcome, key: None })
+    }
+
+    fn change_key(&self, at: Millis, actor: Actor, first: Seq) -> Result<Decided, Stop> {
+        let subject = author_subject(&actor.key);
+        let standing = self.world.keyring.standing(&actor.key);
+        let is_done = standing.is_some_and(|key| {
+            key.stream == actor.stream && key.active == (actor.change != ActorChange::Retired)
+        });
+        if is_done {
+            // It may be in the group that is being gathered.
+            let there = self.store.positions_about(&subject)?.last().copied();
+            return Ok(Decided::known(there.unwrap_or(first)));
+        }
+        if !self.world.keyring.accepts(&actor) {
+            let change = actor.change.label();
+            let stream = actor.stream.label();
+            let problem = format!("key {} cannot be {change} for the stream {stream}", actor.key);
+            return Err(Stop::Refused(problem));
+        }
+        let mut events = Events::new();
+        events.push(at, subject, &actor)?;
+        let outcome = Outcome::Written { first, repeated: false };
+        Ok(Decided { events, outcome, key: Some(actor) })
+    }
+}

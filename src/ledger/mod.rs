@@ -1,0 +1,20 @@
+//! The ledger in use: one owner writes it, everybody else asks the owner.
+//!
+//! Whoever first gets the lock owns the store ([`owner`]) and serves a socket beside it ([`socket`]); others
+//! connect to that. [`Ledger`] is whichever of the two a process has.
+
+mod command;
+mod decide;
+mod follower;
+mod group;
+mod handle;
+mod live;
+mod open;
+mod owner;
+mod pace;
+mod socket;
+
+pub use command::{Command, CommandError, Encoded, Outcome, TURNS_A_COMMAND_MAX, encode_turn};
+pub use handle::{Checkpoint, Handle, Queue};
+pub use open::{Ledger, LedgerError, LedgerView};
+pub use owner::{Owner, OwnerSettings};

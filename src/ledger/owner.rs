@@ -1,0 +1,121 @@
+//! The owner of a ledger in this process: opened, served, closed.
+
+use std::thread::{Builder, JoinHandle};
+
+use crossbeam_channel::bounded;
+use events::head::Head;
+use events::ids::Millis;
+use events::kind::KindTable;
+use events::log::ReadLog as _;
+use projections::world::World;
+use replay::fold::{Fold, FoldError, Signatures};
+
+use super::follower::Follower;
+use super::handle::{Handle, Request};
+use super::live::Live;
+use super::socket::Server;
+use crate::store::{Home, Opened, Settings, Store, StoreError, clock};
+
+/// Requests that wait at most: more are refused, to be tried again later.
+const TURNS_QUEUED_MAX: usize = 1024;
+const BULK_QUEUED_MAX: usize = 16;
+
+/// What an owner is started with.
+pub struct OwnerSettings {
+    /// What the store is opened with.
+    pub store: Settings,
+    /// The clock events are received by.
+    pub clock: Box<dyn Fn() -> Millis + Send>,
+}
+
+impl From<Settings> for OwnerSettings {
+    fn from(store: Settings) -> Self {
+        Self { store, clock: Box::new(clock) }
+    }
+}
+
+/// The ledger in this process.
+pub struct Owner {
+    handle: Handle,
+    opened: Opened,
+    server: Option<Server>,
+    thread: JoinHandle<Result<(), StoreError>>,
+}
+
+impl Owner {
+    /// Opens a ledger, brings its world up to its end, and serves the socket beside it.
+    ///
+    /// # Errors
+    /// [`StoreError`]; [`StoreError::Busy`] when another process owns it.
+    pub fn start(home: &Home, settings: impl Into<OwnerSettings>) -> Result<Self, StoreError> {
+        let settings = settings.into();
+        let runtime = settings.store.runtime.clone();
+        let (store, opened) = Store::open(home, settings.store)?;
+        let snapshots = store.snapshots()?;
+        let (world, head) = current_world(&store)?;
+        let (follower, following) = Follower::start(world.clone(), head, store.reader(), snapshots)
+            .map_err(StoreError::file(home.path()))?;
+        let (turns, turns_queue) = bounded(TURNS_QUEUED_MAX);
+        let (bulk, bulk_queue) = bounded(BULK_QUEUED_MAX);
+        let (ledger, reader) = (head.ledger, store.reader());
+        let handle = Handle { ledger, turns, bulk, reader, follower: follower.clone() };
+        let live = Live::new(home, store, world, settings.clock, follower)?;
+        let thread = Builder::new()
+            .name("ferry-owner".to_owned())
+            .spawn(move || live.work(&turns_queue, &bulk_queue, following))
+            .map_err(StoreError::file(home.path()))?;
+        let mut owner = Self { handle, opened, server: None, thread };
+        match Server::start(home, &runtime, owner.handle.clone()) {
+            Ok(server) => owner.server = Some(server),
+            Err(error) => {
+                owner.close()?;
+                return Err(error);
+            }
+        }
+        Ok(owner)
+    }
+
+    /// How it was found when it was opened.
+    #[must_use]
+    pub const fn opened(&self) -> Opened {
+        self.opened
+    }
+
+    /// What the owner is asked with.
+    #[must_use]
+    pub const fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Takes no more, answers what is queued, and closes the store cleanly.
+    ///
+    /// # Errors
+    /// What failed, now or before.
+    pub fn close(self) -> Result<(), StoreError> {
+        let Self { handle, server, thread, .. } = self;
+        if let Some(server) = server {
+            server.stop();
+        }
+        // Where it cannot be sent the thread has ended already.
+        let _ = handle.turns.send(Request::Stop);
+        thread.join().unwrap_or(Err(StoreError::Stopped))
+    }
+}
+
+/// The world at the end of a store: from its newest snapshot, and what came since.
+fn current_world(store: &Store) -> Result<(World, Head), StoreError> {
+    let kinds = KindTable::current();
+    let snapshot = store.snapshots()?.newest(|position| store.link_at(position))?;
+    let mut fold = match snapshot {
+        Some((world, head)) => Fold::resume(&kinds, Signatures::Trust, world, head),
+        None => Fold::genesis(&kinds, Signatures::Trust, store.head().ledger),
+    };
+    match fold.read(store, &mut |_, _, _| {}) {
+        Ok(()) => {
+            let head = fold.head();
+            Ok((fold.into_world(), head))
+        }
+        Err(FoldError::Fault(fault)) => Err(fault.into()),
+        Err(FoldError::Store(error)) => Err(error),
+    }
+}
