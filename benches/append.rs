@@ -31,12 +31,23 @@ const RUN: Duration = Duration::from_secs(2);
 struct Times {
     took: Vec<Duration>,
     per_batch: usize,
+    /// How often the engine began a new journal: the slowest commits wait for that.
+    rotations: u64,
 }
 
 impl Times {
     fn events_per_s(&self) -> f64 {
         let total: Duration = self.took.iter().sum();
         (self.took.len() * self.per_batch) as f64 / total.as_secs_f64()
+    }
+
+    /// Journals are numbered: the first is 0.
+    fn rotated(self, folder: &Path) -> Self {
+        let number =
+            |file: std::fs::DirEntry| file.file_name().to_str()?.strip_suffix(".jnl")?.parse().ok();
+        let newest =
+            std::fs::read_dir(folder).unwrap().filter_map(|file| number(file.unwrap())).max();
+        Self { rotations: newest.unwrap_or(0), ..self }
     }
 
     fn at(&self, permille: usize) -> Duration {
@@ -59,7 +70,7 @@ fn timed(per_batch: usize, mut write: impl FnMut(u64)) -> Times {
         }
         number += 1;
     }
-    Times { took, per_batch }
+    Times { took, per_batch, rotations: 0 }
 }
 
 fn subject(number: u64) -> Subject {
@@ -171,6 +182,7 @@ fn fjall_alone(folder: &Path, per_batch: usize, promise: Promise) -> Times {
         write.insert(&meta, [b'a'; 33], [0; 40]);
         write.commit().unwrap();
     })
+    .rotated(&folder.join("fjall"))
 }
 
 /// 32 spread bytes, as a batch id has.
@@ -182,6 +194,7 @@ fn blake3_like(number: u64) -> Box<[u8; 32]> {
 
 fn ferry(folder: &Path, per_batch: usize, promise: Promise) -> Times {
     let home = Home::new(folder.join("ferry"));
+    let ledger = home.ledger();
     let settings = Settings { witness: None, ..Settings::from_system(promise) };
     Store::init(&home, &settings, 0).unwrap();
     let (mut store, _) = Store::open(&home, settings).unwrap();
@@ -193,6 +206,7 @@ fn ferry(folder: &Path, per_batch: usize, promise: Promise) -> Times {
         let batch = Admitted::own(&mut author, events).unwrap();
         store.append(&[batch], 0).unwrap();
     });
+    let times = times.rotated(&ledger);
     store.close().unwrap();
     times
 }
@@ -235,10 +249,11 @@ fn main() {
                     alone = Some(rate);
                 }
                 println!(
-                    "  {name:<12} {rate:>10.0} events/s   p50 {:>9.1?}  p99 {:>9.1?}  p99.9 {:>9.1?}{ratio}",
+                    "  {name:<12} {rate:>10.0} events/s   p50 {:>9.1?}  p99 {:>9.1?}  p99.9 {:>9.1?}  rotations {:>2}{ratio}",
                     times.at(500),
                     times.at(990),
                     times.at(999),
+                    times.rotations,
                 );
             }
         }

@@ -55,7 +55,7 @@ fn headline(out: &mut impl Write, report: &Report, checked_in: Duration) -> io::
     )?;
     writeln!(
         out,
-        "{BOLD}Ledger{BOLD:#}          {} events in {} batches · every link and signature checked in {}.{} s",
+        "{BOLD}Ledger{BOLD:#}          {} events in {} batches · every link and digest checked in {}.{} s",
         count(report.ledger.events),
         count(report.ledger.batches),
         checked_in.as_millis() / 1000,

@@ -270,6 +270,7 @@ fn sync_state(
         counter,
         boot: settings.boot,
         power: settings.promise == Promise::Power,
+        every: settings.sync_every,
     })
 }
 

@@ -1,13 +1,16 @@
 //! What a store is opened with, and where that comes from.
 
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use events::bytes::Bytes16;
 use events::ids::Millis;
 use fjall::PersistMode;
 
 use super::boot;
+
+/// With the disk's own time for a sync, what is not synced is hardly ever older than 50 ms.
+const SYNC_EVERY: Duration = Duration::from_millis(40);
 
 /// What an answer promises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +42,8 @@ pub struct Settings {
     pub witness: Option<PathBuf>,
     /// The time, for what is recorded while opening.
     pub now: Millis,
+    /// From the start of one sync of the journal to the start of the next.
+    pub sync_every: Duration,
     /// Where the socket lies when the home's path is too long for one.
     pub runtime: PathBuf,
 }
@@ -53,6 +58,7 @@ impl Settings {
             boot: boot::boot_id(),
             witness: witness_folder(),
             now: clock(),
+            sync_every: SYNC_EVERY,
             runtime: runtime_folder(),
         }
     }

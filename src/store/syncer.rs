@@ -18,10 +18,6 @@ use events::sign::VERIFIER;
 use super::StoreError;
 use super::head::{Record, SyncSlots};
 
-/// From the start of one round to the next: with the disk's own time for a sync, what is not synced is
-/// hardly ever older than 50 ms.
-const SYNC_EVERY: Duration = Duration::from_millis(40);
-
 #[derive(Debug)]
 struct Progress {
     committed: Head,
@@ -61,6 +57,8 @@ pub(super) struct SyncState {
     pub(super) counter: u64,
     pub(super) boot: Bytes16,
     pub(super) power: bool,
+    /// From the start of one round to the next.
+    pub(super) every: Duration,
 }
 
 impl SyncState {
@@ -185,7 +183,7 @@ fn run(
             return Ok(state);
         }
         // Commits gather for the next sync; a request to stop does not wait for it.
-        let rest = SYNC_EVERY.saturating_sub(started.elapsed());
+        let rest = state.every.saturating_sub(started.elapsed());
         let _ = shared
             .changed
             .wait_timeout_while(shared.progress(), rest, |progress| !progress.stopping);
