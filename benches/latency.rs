@@ -1,5 +1,6 @@
 //! How long a turn waits for its answer: beside an import and alone, with syncs and without.
 #![expect(
+    clippy::panic,
     clippy::unwrap_used,
     clippy::print_stdout,
     reason = "a bench fails by panicking, and prints"

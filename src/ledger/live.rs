@@ -27,7 +27,7 @@ use super::follower::Follower;
 use super::group::Group;
 use super::handle::{Answer, Checkpoint, Request};
 use super::pace::Pace;
-use crate::store::{Home, KeyFiles, Store, StoreError};
+use crate::store::{Home, KeyFiles, Sealed, Store, StoreError};
 
 /// Most events of turns in one commit group: what comes meanwhile waits for the next.
 const GROUP_EVENTS: usize = 256;
@@ -80,7 +80,7 @@ impl Live {
         turns: &Receiver<Request>,
         bulk: &Receiver<Request>,
         following: JoinHandle<()>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Sealed, StoreError> {
         let served = self.serve(turns, bulk);
         if let Err(error) = &served {
             let stopped = CommandError::Stopped(error.to_string());
@@ -96,7 +96,7 @@ impl Live {
             return Err(error);
         }
         followed.map_err(|_| StoreError::Stopped)?;
-        self.store.close()
+        self.store.seal()
     }
 
     fn serve(
@@ -204,9 +204,11 @@ impl Live {
         match self.decide(&command, group) {
             Ok(Decided { events, outcome, key }) => {
                 self.apply(group, stream, &events)?;
-                group.keys.extend(key);
                 group.answer(answer, Ok(outcome));
-                Ok(())
+                let Some(key) = key else { return Ok(()) };
+                // What comes next may be written by the new key: it has to be there.
+                group.keys.push(key);
+                self.commit_before(group)
             }
             Err(Stop::Refused(problem)) => {
                 group.answer(answer, Err(CommandError::Refused(problem)));

@@ -14,7 +14,7 @@ use super::follower::Follower;
 use super::handle::{Handle, Request};
 use super::live::Live;
 use super::socket::Server;
-use crate::store::{Home, Opened, Settings, Store, StoreError, clock};
+use crate::store::{Home, Opened, Sealed, Settings, Store, StoreError, clock};
 
 /// Requests that wait at most: more are refused, to be tried again later.
 const TURNS_QUEUED_MAX: usize = 1024;
@@ -39,7 +39,7 @@ pub struct Owner {
     handle: Handle,
     opened: Opened,
     server: Option<Server>,
-    thread: JoinHandle<Result<(), StoreError>>,
+    thread: JoinHandle<Result<Sealed, StoreError>>,
 }
 
 impl Owner {
@@ -98,7 +98,10 @@ impl Owner {
         }
         // Where it cannot be sent the thread has ended already.
         let _ = handle.turns.send(Request::Stop);
-        thread.join().unwrap_or(Err(StoreError::Stopped))
+        let sealed = thread.join().unwrap_or(Err(StoreError::Stopped))?;
+        drop(handle);
+        sealed.tidy();
+        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The log on fjall.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::DirBuilder;
+use std::fs::{DirBuilder, File};
 use std::ops::ControlFlow;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::panic::AssertUnwindSafe;
@@ -23,6 +23,7 @@ use super::layout::{
     decode_tip, encode_tip, seq_key, seq_of, subject_key,
 };
 use super::reader::{Reader, end_of};
+use super::syncer::{journal_path, newest_journal};
 
 /// Most bytes of journals before the oldest has to be flushed: what an open after a kill reads again.
 const JOURNAL_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -70,6 +71,11 @@ impl FjallLog {
         durability: PersistMode,
     ) -> Result<Self, StoreError> {
         create_private(folder)?;
+        if folder.join("keyspaces").exists() && newest_journal(folder).is_err() {
+            // An engine that finds tables and no journal forgets how far it had counted: everything seems gone.
+            let path = journal_path(folder, 0);
+            File::create_new(&path).map_err(StoreError::file(&path))?;
+        }
         let database = open_database(folder)?;
         let keyspace = |name| database.keyspace(name, KeyspaceCreateOptions::default);
         let (log, by_id) = (keyspace(LOG)?, keyspace(BY_ID)?);

@@ -30,6 +30,7 @@ pub use home::Home;
 pub use keys::KeyFiles;
 pub use log::FjallLog;
 pub use open::{Accepted, Lost, Opened};
+pub(crate) use owned::Sealed;
 pub use owned::Store;
 pub use reader::{Reader, View};
 pub use settings::{Promise, Settings, clock};

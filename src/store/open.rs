@@ -142,7 +142,7 @@ impl Found {
             failed: false,
             counter,
             settings,
-            _lock: self.lock,
+            lock: self.lock,
         };
         store.write_run(false)?;
         // Once on disk, so that no record of an earlier boot outlives this one's start.

@@ -1,6 +1,7 @@
 //! A ledger open for use: appended to, vouched for, synced, closed.
 
 use std::fs::File;
+use std::path::PathBuf;
 
 use events::admission::Admitted;
 use events::batch::AuthorTip;
@@ -13,7 +14,7 @@ use events::sign::VERIFIER;
 
 use super::head::{Record, RunSlot};
 use super::open::derived_key;
-use super::syncer::Syncer;
+use super::syncer::{Syncer, journal_path, newest_journal};
 use super::{FjallLog, Home, KeyFiles, Promise, Reader, Settings, Snapshots, StoreError, Vouched};
 
 /// A ledger open for use by its one owner.
@@ -26,7 +27,29 @@ pub struct Store {
     pub(super) failed: bool,
     pub(super) counter: u64,
     pub(super) settings: Settings,
-    pub(super) _lock: File,
+    pub(super) lock: File,
+}
+
+/// A ledger that was stopped cleanly, and is this process's still.
+pub(crate) struct Sealed {
+    ledger: PathBuf,
+    _lock: File,
+}
+
+impl Sealed {
+    /// Empties the engine's newest journal, unless somebody still has the engine open: all of it is in synced
+    /// tables, and the next start would read it again, up to 64 MiB of it. (An empty journal, not none: an engine
+    /// that finds none forgets how far it had counted.)
+    pub(crate) fn tidy(self) {
+        let is_closed =
+            File::open(self.ledger.join("lock")).is_ok_and(|lock| lock.try_lock().is_ok());
+        if let (true, Ok(newest)) = (is_closed, newest_journal(&self.ledger)) {
+            // Where it cannot be emptied it is read again, and no harm is done.
+            let journal = File::options().write(true).open(journal_path(&self.ledger, newest));
+            let _ =
+                journal.and_then(|journal| journal.set_len(0).and_then(|()| journal.sync_all()));
+        }
+    }
 }
 
 impl Store {
@@ -96,7 +119,15 @@ impl Store {
     ///
     /// # Errors
     /// What failed; the stop was not clean then, and the next open looks closer.
-    pub fn close(mut self) -> Result<(), StoreError> {
+    pub fn close(self) -> Result<(), StoreError> {
+        self.seal().map(Sealed::tidy)
+    }
+
+    /// The same, while others may still read.
+    ///
+    /// # Errors
+    /// As [`Store::close`].
+    pub(crate) fn seal(mut self) -> Result<Sealed, StoreError> {
         if self.failed {
             return Err(StoreError::Stopped);
         }
@@ -105,7 +136,8 @@ impl Store {
         self.log.flush()?;
         state.record(self.log.head(), true)?;
         self.write_run(true)?;
-        self.run.sync()
+        self.run.sync()?;
+        Ok(Sealed { ledger: self.home.ledger(), _lock: self.lock })
     }
 
     fn append_and_vouch(

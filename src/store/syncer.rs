@@ -214,7 +214,7 @@ impl Journals {
         loop {
             let newest = newest_journal(&self.folder)?;
             if self.open.as_ref().is_none_or(|(number, _)| *number != newest) {
-                let path = self.folder.join(format!("{newest}.jnl"));
+                let path = journal_path(&self.folder, newest);
                 match File::open(&path) {
                     Ok(file) => self.open = Some((newest, file)),
                     // Sealed, written to synced tables and removed since it was listed.
@@ -229,7 +229,11 @@ impl Journals {
     }
 }
 
-fn newest_journal(folder: &Path) -> Result<u64, StoreError> {
+pub(super) fn journal_path(folder: &Path, number: u64) -> PathBuf {
+    folder.join(format!("{number}.jnl"))
+}
+
+pub(super) fn newest_journal(folder: &Path) -> Result<u64, StoreError> {
     let mut newest = None;
     for entry in std::fs::read_dir(folder).map_err(StoreError::file(folder))? {
         let name = entry.map_err(StoreError::file(folder))?.file_name();

@@ -19,7 +19,7 @@ use replay::fold::verify;
 use std::ops::ControlFlow;
 
 use super::*;
-use crate::store::verified;
+use crate::store::{journals, verified};
 
 fn import_event(turns: u64) -> Import<'static> {
     Import {
@@ -378,6 +378,58 @@ fn the_store_is_free_and_clean_after_closing() {
     let (store, opened) = Store::open(&home, here()).unwrap();
     assert!(opened.was_clean);
     assert_eq!(verified(&store).head.next, 6);
+}
+
+// The engine reads its newest journal again at each start: after a clean stop there is nothing in it.
+#[test]
+fn a_clean_stop_leaves_an_empty_journal_and_a_deleted_one_takes_nothing() {
+    let (_folder, home) = made();
+    for row in ["a", "b"] {
+        let owner = Owner::start(&home, here()).unwrap();
+        import_here(owner.handle(), &[turn(row, 1, 1)]);
+        owner.close().unwrap();
+        let journal = journals(&home).pop().unwrap();
+        assert_eq!(std::fs::metadata(&journal).unwrap().len(), 0);
+        if row == "a" {
+            std::fs::remove_file(journal).unwrap();
+        }
+    }
+    let (store, opened) = Store::open(&home, here()).unwrap();
+    assert!(opened.was_clean);
+    assert_eq!(verified(&store).head.next, 4 + 4);
+}
+
+// The new key of a stream is there for whatever came behind its rotation in one group.
+#[test]
+fn commands_behind_a_rotation_are_written_by_the_new_key() {
+    let (_folder, home) = made();
+    let (owner, go, began) = held_up(&home);
+    let handle = owner.handle();
+    let files = KeyFiles::new(home.clone());
+    let old = files.signing(Stream::Proxy).unwrap().public();
+    let key = files.draw_next(Stream::Proxy).unwrap().public();
+    let change = ActorChange::Rotated;
+    let actor = Actor { key, stream: Stream::Proxy, change, replaces: Some(old) };
+    let (give, take) = channel();
+    let submit = |command: &Command<'_>| {
+        let give = give.clone();
+        let answer = move |outcome| drop(give.send(outcome));
+        handle.submit(Queue::Turns, Encoded::new(command), answer).unwrap();
+    };
+    let one = |row: &str| {
+        let encoded = encode_turn(&turn(row, 1, 1));
+        submit(&Command::ImportTurns(vec![RawBytes::new(&encoded)]));
+    };
+    one("a");
+    began.recv().unwrap();
+    submit(&Command::ChangeKey { at: 2, actor });
+    one("b");
+    go();
+    drop(go);
+    assert!((0..3).all(|_| take.recv().unwrap().is_ok()));
+    let counts = handle.ask(|world, _| world.counts).unwrap();
+    assert_eq!((counts.events, counts.without_effect), (4 + 2 + 1 + 2, 0));
+    owner.close().unwrap();
 }
 
 #[test]
