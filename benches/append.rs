@@ -117,7 +117,10 @@ fn stored_forms(per_batch: usize) -> (Vec<u8>, Vec<Subject>) {
     let mut author = Author::new(SigningKey::from_secret(&[2; 32]), ledger, AuthorTip::default());
     let batch = Admitted::own(&mut author, gathered(0, per_batch, &raw_usage())).unwrap();
     let entry = events::admission::Chain::genesis(ledger).extend(&batch, 0).encode();
-    ([&entry[..], batch.bytes()].concat(), batch.subjects().to_vec())
+    (
+        [&entry[..], batch.bytes()].concat(),
+        batch.about().iter().map(|(_, subject)| *subject).collect(),
+    )
 }
 
 fn plain_file(folder: &Path, per_batch: usize, promise: Promise) -> Times {

@@ -3,7 +3,10 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use replay::fold::{FoldError, Wrong};
+use replay::fold::{Fault, FoldError, Wrong};
+
+use crate::ledger::LedgerError;
+use crate::store::StoreError;
 
 /// What kind of failure it is: each has its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,16 +84,31 @@ impl From<std::io::Error> for Failure {
 
 impl<E: Error + 'static> From<FoldError<E>> for Failure {
     fn from(error: FoldError<E>) -> Self {
-        let kind = match &error {
-            FoldError::Fault(fault) if fault.what.needs_newer_ferry() => Kind::NeedsNewerFerry,
-            FoldError::Fault(fault) => match fault.what {
-                Wrong::RolledBack { .. } | Wrong::Forked | Wrong::ForeignHead { .. } => {
-                    Kind::RolledBack
-                }
-                _ => Kind::Corrupt,
-            },
-            FoldError::Store(_) => Kind::Corrupt,
-        };
-        Self::new(kind, "reading the ledger", error)
+        match error {
+            FoldError::Fault(fault) => Self::new(kind_of(&fault), "reading the ledger", fault),
+            FoldError::Store(error) => of_store(Box::new(error)),
+        }
+    }
+}
+
+/// What kind of failure a fault is.
+pub(crate) const fn kind_of(fault: &Fault) -> Kind {
+    if fault.what.needs_newer_ferry() {
+        return Kind::NeedsNewerFerry;
+    }
+    match fault.what {
+        Wrong::RolledBack { .. } | Wrong::Forked | Wrong::ForeignHead { .. } => Kind::RolledBack,
+        _ => Kind::Corrupt,
+    }
+}
+
+/// The failure of whatever a log is read from keeps its kind.
+fn of_store(error: Box<dyn Error>) -> Failure {
+    match error.downcast::<LedgerError>() {
+        Ok(error) => (*error).into(),
+        Err(error) => match error.downcast::<StoreError>() {
+            Ok(error) => (*error).into(),
+            Err(error) => Failure::new(Kind::Corrupt, "reading the ledger", error),
+        },
     }
 }

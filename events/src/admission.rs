@@ -78,7 +78,7 @@ pub enum Refusal {
 pub struct Admitted {
     id: BatchId,
     header: BatchHeader,
-    subjects: Vec<Subject>,
+    about: Vec<(u32, Subject)>,
     batch: SignedBatch,
 }
 
@@ -91,8 +91,8 @@ impl Admitted {
         if !events.are_canonical() {
             return None;
         }
-        let Sealed { id, header, subjects, batch } = author.sealed(events)?;
-        Some(Self { id, header, subjects, batch })
+        let Sealed { id, header, about, batch } = author.sealed(events)?;
+        Some(Self { id, header, about, batch })
     }
 
     /// The batch's id.
@@ -107,10 +107,10 @@ impl Admitted {
         &self.header
     }
 
-    /// What each event is about, in order.
+    /// What the events can be found under: each its subject, and some their conversation besides.
     #[must_use]
-    pub fn subjects(&self) -> &[Subject] {
-        &self.subjects
+    pub fn about(&self) -> &[(u32, Subject)] {
+        &self.about
     }
 
     /// The author's signature.
@@ -144,14 +144,15 @@ pub fn admit(
     verifier
         .verify(&header.author, BATCH_PREFIX, parsed.header_bytes, &batch.signature)
         .map_err(|error| Refusal::Signature { author: header.author, error })?;
-    let mut subjects = Vec::with_capacity(header.count as usize);
+    let mut about = Vec::with_capacity(header.count as usize);
     for (index, event) in (0..).zip(parsed.events()) {
-        subjects.push(event.subject);
-        kinds
+        about.push((index, event.subject));
+        let body = kinds
             .decode_canonical(event.kind, event.version, event.payload)
             .map_err(|error| Refusal::Payload { index, error })?;
+        about.extend(body.also_about().map(|subject| (index, subject)));
     }
-    Ok(Admitted { id: parsed.id, header, subjects, batch })
+    Ok(Admitted { id: parsed.id, header, about, batch })
 }
 
 /// Where a log stands: its tail and every author's. Pure, so that every log judges alike.

@@ -4,7 +4,7 @@
 //! id 32, count u32, digest 32. Then each event behind its length as u32.
 
 use crate::bytes::Reader;
-use crate::event::{EventRef, Events, events_of, next_event};
+use crate::event::{EventRef, Events, Gathered, events_of, next_event};
 use crate::hash::{Domain, Hasher, digest};
 use crate::ids::{AuthorId, BatchId, Digest, EventId, LedgerId, Subject};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_EVENTS_MAX, EVENT_BYTES_MAX};
@@ -232,13 +232,13 @@ impl Author {
         if events.is_empty() {
             return None;
         }
-        let (digest, body, subjects) = events.into_parts();
+        let Gathered { count, digest, body, about } = events.gathered();
         let header = BatchHeader {
             ledger: self.ledger,
             author: self.id(),
             author_seq: self.tip.batches,
             previous: self.tip.newest.unwrap_or(BatchId::ZERO),
-            count: u32::try_from(subjects.len()).unwrap_or(u32::MAX),
+            count,
             digest,
         };
         let header_bytes = header.encode();
@@ -248,7 +248,7 @@ impl Author {
         let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len());
         bytes.extend_from_slice(&header_bytes);
         bytes.extend_from_slice(&body);
-        Some(Sealed { id, header, subjects, batch: SignedBatch { signature, bytes } })
+        Some(Sealed { id, header, about, batch: SignedBatch { signature, bytes } })
     }
 }
 
@@ -256,6 +256,6 @@ impl Author {
 pub(crate) struct Sealed {
     pub(crate) id: BatchId,
     pub(crate) header: BatchHeader,
-    pub(crate) subjects: Vec<Subject>,
+    pub(crate) about: Vec<(u32, Subject)>,
     pub(crate) batch: SignedBatch,
 }

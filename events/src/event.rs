@@ -30,6 +30,9 @@ pub trait Payload: Serialize {
     /// # Errors
     /// What is wrong, in words.
     fn check(&self) -> Result<(), &'static str>;
+
+    /// What it can be found under besides its subject: a turn's conversation.
+    fn also_about(&self) -> Option<Subject>;
 }
 
 /// What an event says, in the newest vocabulary.
@@ -52,6 +55,18 @@ pub enum Body<'a> {
     ClockCorrected(ClockCorrected),
     /// An ancillary kind or version this build does not know: counted, without effect.
     Unknown(Kind),
+}
+
+impl Body<'_> {
+    /// What the event can be found under besides its subject.
+    #[must_use]
+    pub fn also_about(&self) -> Option<Subject> {
+        match self {
+            Self::Turn(turn) => turn.also_about(),
+            Self::Amend(amend) => amend.also_about(),
+            _ => None,
+        }
+    }
 }
 
 /// One event as stored, borrowed.
@@ -129,12 +144,20 @@ pub enum EventError {
     BatchFull,
 }
 
+/// What a batch is made of.
+pub(crate) struct Gathered {
+    pub(crate) count: u32,
+    pub(crate) digest: Digest,
+    pub(crate) body: Vec<u8>,
+    pub(crate) about: Vec<(u32, Subject)>,
+}
+
 /// Events being gathered for one batch, encoded one after another.
 #[derive(Clone, Debug, Default)]
 pub struct Events {
     bytes: Vec<u8>,
     digests: Vec<u8>,
-    subjects: Vec<Subject>,
+    about: Vec<(u32, Subject)>,
     has_raw: bool,
 }
 
@@ -171,7 +194,16 @@ impl Events {
         self.push_with(P::KIND, P::VERSION, at, subject, |bytes| {
             rmp_serde::encode::write(bytes, payload)
                 .map_err(|error| EventError::Unsound { detail: error.to_string() })
-        })
+        })?;
+        if let Some(subject) = payload.also_about() {
+            self.about.push((self.newest(), subject));
+        }
+        Ok(())
+    }
+
+    /// Index of the newest event.
+    fn newest(&self) -> u32 {
+        u32::try_from(self.len()).unwrap_or(u32::MAX).saturating_sub(1)
     }
 
     /// Adds an event whose payload is encoded already, of whatever kind and version.
@@ -213,7 +245,7 @@ impl Events {
         self.bytes.extend_from_slice(subject.as_slice());
         let written = payload(&mut self.bytes).and_then(|()| self.finish(start));
         match written {
-            Ok(()) => self.subjects.push(subject),
+            Ok(()) => self.about.push((self.newest(), subject)),
             Err(_) => self.bytes.truncate(start),
         }
         written
@@ -243,9 +275,10 @@ impl Events {
         if self.len() + more.len() > BATCH_EVENTS_MAX || bytes > BODY_BYTES_MAX {
             return Err(EventError::BatchFull);
         }
+        let before = u32::try_from(self.len()).unwrap_or(u32::MAX);
+        self.about.extend(more.about.iter().map(|(index, subject)| (before + index, *subject)));
         self.bytes.extend_from_slice(&more.bytes);
         self.digests.extend_from_slice(&more.digests);
-        self.subjects.extend_from_slice(&more.subjects);
         self.has_raw |= more.has_raw;
         Ok(())
     }
@@ -260,8 +293,13 @@ impl Events {
         !self.has_raw
     }
 
-    /// (digest over the events' digests, the events' bytes, what each is about).
-    pub(crate) fn into_parts(self) -> (Digest, Vec<u8>, Vec<Subject>) {
-        (digest(Domain::Events, &self.digests), self.bytes, self.subjects)
+    /// What was gathered, with the digest over the events' digests.
+    pub(crate) fn gathered(self) -> Gathered {
+        Gathered {
+            count: u32::try_from(self.len()).unwrap_or(u32::MAX),
+            digest: digest(Domain::Events, &self.digests),
+            body: self.bytes,
+            about: self.about,
+        }
     }
 }

@@ -94,7 +94,8 @@ impl Log for MemoryLog {
             stored.extend_from_slice(batch.bytes());
             self.stored.insert(entry.first, stored);
             self.by_id.insert(entry.batch, entry.first);
-            self.by_subject.extend(batch.subjects().iter().copied().zip(entry.first..));
+            let found = |(index, subject): &(u32, _)| (*subject, entry.first + u64::from(*index));
+            self.by_subject.extend(batch.about().iter().map(found));
         }
         Ok(placed.receipts)
     }

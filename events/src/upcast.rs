@@ -7,6 +7,7 @@
 use serde::Serialize;
 
 use crate::event::Payload;
+use crate::ids::Subject;
 use crate::kind::{Kind, KindSpec, KindTable, VersionError};
 use crate::payload::{
     Actor, Amend, ClockCorrected, DispatchResult, Finding, Import, LedgerOpened, Price, PriceBook,
@@ -37,7 +38,7 @@ macro_rules! version {
 macro_rules! payloads {
     (
         $($kind:ident $name:literal $stream:ident $variant:ident $payload:ty
-            $(, checks $($field:ident)+)?;)+
+            $(, checks $($field:ident)+)? $(, also about $about:expr)?;)+
     ) => {
         $(impl Payload for $payload {
             const KIND: Kind = Kind::$kind;
@@ -46,6 +47,10 @@ macro_rules! payloads {
             fn check(&self) -> Result<(), &'static str> {
                 $($(self.$field.check()?;)+)?
                 Ok(())
+            }
+
+            fn also_about(&self) -> Option<Subject> {
+                None$(.or($about(self)))?
             }
         })+
 
@@ -69,13 +74,22 @@ payloads! {
     ACTOR "actor" Node Actor Actor;
     PRICE "price" Proxy Price Price<'_>;
     PRICE_BOOK "price-book" Proxy PriceBook PriceBook<'_>;
-    TURN "turn" Proxy Turn Turn<'_>;
+    TURN "turn" Proxy Turn Turn<'_>, also about conversation_of_turn;
     RESULT "result" Proxy Result DispatchResult<'_>, checks usage;
     TURN_CLOSED "turn-closed" Proxy TurnClosed TurnClosed;
-    AMEND "amend" Proxy Amend Amend<'_>, checks usage replaces;
+    AMEND "amend" Proxy Amend Amend<'_>, checks usage replaces, also about conversation_of_amend;
     IMPORT "import" Proxy Import Import<'_>;
     FINDING "finding" Node Finding Finding;
     CLOCK_CORRECTED "clock-corrected" Node ClockCorrected ClockCorrected;
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as the table of payloads asks")]
+const fn conversation_of_turn(turn: &Turn<'_>) -> Option<Subject> {
+    Some(turn.conversation)
+}
+
+fn conversation_of_amend(amend: &Amend<'_>) -> Option<Subject> {
+    amend.turn.map(|turn| turn.conversation)
 }
 
 /// Decodes MessagePack, borrowing texts from `bytes`. Trailing bytes are left to [`canonical`].

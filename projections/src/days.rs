@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use events::event::Body;
 use events::ids::{Digest, Millis};
+use events::payload::Amend;
 use events::usage::Usage;
 use serde::{Deserialize, Serialize};
 
@@ -48,9 +49,9 @@ impl Tally {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelDay {
     /// Turns that asked for the model.
-    pub turns: u64,
+    pub turns: i64,
     /// Results the model served.
-    pub results: u64,
+    pub results: i64,
     /// Prompt tokens of its results.
     pub prompt: Tally,
     /// Tokens read from a cache, as reported.
@@ -79,17 +80,45 @@ impl Days {
         self.days.iter().map(|(day, models)| (*day, models))
     }
 
-    fn model(&mut self, at: Millis, model: &str) -> &mut ModelDay {
-        let models = self.days.entry(day_of(at), BTreeMap::new);
+    fn change(&mut self, at: Millis, model: &str, change: impl FnOnce(&mut ModelDay)) {
+        let day = day_of(at);
+        let models = self.days.entry(day, BTreeMap::new);
         let is_one_too_many = models.len() >= MODELS_PER_DAY_MAX && !models.contains_key(model);
         let name = if is_one_too_many { OTHER_MODELS } else { model };
-        models.entry(name.to_owned()).or_default()
+        let entry = models.entry(name.to_owned()).or_default();
+        change(entry);
+        // What was moved to another day leaves nothing behind.
+        if *entry == ModelDay::default() {
+            models.remove(name);
+            if models.is_empty() {
+                self.days.remove(&day);
+            }
+        }
+    }
+}
+
+impl Days {
+    /// Moves what was counted to what is known now, and to the day it belongs to.
+    fn amend(&mut self, amend: &Amend<'_>) {
+        let model = amend.engine.as_str();
+        let was_at = amend.turn.map_or(amend.turn_at, |turn| turn.was_at);
+        let mut count = |at, usage: &Usage, times: i64| {
+            self.change(at, model, |day| {
+                day.count(usage, times);
+                if day_of(was_at) != day_of(amend.turn_at) {
+                    day.turns += times;
+                    day.results += times;
+                }
+            });
+        };
+        count(was_at, &amend.replaces, -1);
+        count(amend.turn_at, &amend.usage, 1);
     }
 }
 
 impl Projection for Days {
     const NAME: &'static str = "days";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
     const ORDER: Order = Order::Free;
 
     fn genesis() -> Self {
@@ -98,17 +127,14 @@ impl Projection for Days {
 
     fn apply(&mut self, context: &Context, body: &Body<'_>) {
         match body {
-            Body::Turn(turn) => self.model(context.at, turn.model.as_str()).turns += 1,
+            Body::Turn(turn) => self.change(context.at, turn.model.as_str(), |day| day.turns += 1),
             Body::Result(result) => {
-                let day = self.model(result.turn_at, result.engine.as_str());
-                day.results += 1;
-                day.count(&result.usage, 1);
+                self.change(result.turn_at, result.engine.as_str(), |day| {
+                    day.results += 1;
+                    day.count(&result.usage, 1);
+                });
             }
-            Body::Amend(amend) => {
-                let day = self.model(amend.turn_at, amend.engine.as_str());
-                day.count(&amend.replaces, -1);
-                day.count(&amend.usage, 1);
-            }
+            Body::Amend(amend) => self.amend(amend),
             _ => {}
         }
     }

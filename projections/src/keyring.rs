@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use events::event::Body;
-use events::ids::AuthorId;
+use events::ids::{AuthorId, Seq};
 use events::payload::{Actor, ActorChange, Stream};
 use events::sign::check_key;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,20 @@ pub struct Key {
     pub stream: Stream,
     /// Whether it may still write.
     pub active: bool,
+    /// The event that let it write: what it said before has no effect.
+    pub since: Seq,
+    /// The event that took it away: what it says after has no effect.
+    pub until: Option<Seq>,
+}
+
+impl Key {
+    const fn new(stream: Stream, since: Seq) -> Self {
+        Self { stream, active: true, since, until: None }
+    }
+
+    const fn ended(self, at: Seq) -> Self {
+        Self { active: false, until: Some(at), ..self }
+    }
 }
 
 /// The keys of a ledger. Its first event names the node key; the node key enrols all others.
@@ -45,10 +59,12 @@ impl Keyring {
         self.keys.settle();
     }
 
-    /// True when the key writes, or wrote, a stream: what it said then still stands.
+    /// True when the key could write a stream at a position: what it said there stands.
     #[must_use]
-    pub fn has_written(&self, author: &AuthorId, stream: Stream) -> bool {
-        self.keys.get(author).is_some_and(|key| key.stream == stream)
+    pub fn could_write(&self, author: &AuthorId, stream: Stream, at: Seq) -> bool {
+        self.keys.get(author).is_some_and(|key| {
+            key.stream == stream && key.since < at && key.until.is_none_or(|until| at <= until)
+        })
     }
 
     /// The stream a key may write to now.
@@ -78,7 +94,7 @@ impl Keyring {
     /// True when a change of keys would make sense here.
     #[must_use]
     pub fn accepts(&self, actor: &Actor) -> bool {
-        self.clone().change(actor)
+        self.clone().change(actor, 0)
     }
 
     /// A key's standing, if the ledger knows it.
@@ -89,29 +105,29 @@ impl Keyring {
 
     /// Takes the node key in. Always makes sense: [`Keyring::allows`] lets it come first only.
     pub(crate) fn open(&mut self, node: AuthorId) -> bool {
-        self.keys.insert(node, Key { stream: Stream::Node, active: true });
+        self.keys.insert(node, Key::new(Stream::Node, 0));
         true
     }
 
     /// Follows a change of a key; false when the change makes no sense here and has no effect.
-    pub(crate) fn change(&mut self, actor: &Actor) -> bool {
+    pub(crate) fn change(&mut self, actor: &Actor, at: Seq) -> bool {
         let known = self.keys.get(&actor.key).copied();
-        let enrolled = Key { stream: actor.stream, active: true };
+        let enrolled = Key::new(actor.stream, at);
+        let writes = |key: Option<Key>| key.filter(|key| key.active && key.stream == actor.stream);
         match actor.change {
             ActorChange::Enrolled if known.is_none() && check_key(&actor.key).is_ok() => {
                 self.keys.insert(actor.key, enrolled);
                 true
             }
-            ActorChange::Retired if known == Some(enrolled) && !self.is_last_node(&actor.key) => {
-                self.keys.insert(actor.key, Key { active: false, ..enrolled });
+            ActorChange::Retired if !self.is_last_node(&actor.key) => {
+                let Some(key) = writes(known) else { return false };
+                self.keys.insert(actor.key, key.ended(at));
                 true
             }
             ActorChange::Rotated if known.is_none() && check_key(&actor.key).is_ok() => {
-                let Some(old) = actor.replaces.filter(|old| self.keys.get(old) == Some(&enrolled))
-                else {
-                    return false;
-                };
-                self.keys.insert(old, Key { active: false, ..enrolled });
+                let Some(old) = actor.replaces else { return false };
+                let Some(key) = writes(self.keys.get(&old).copied()) else { return false };
+                self.keys.insert(old, key.ended(at));
                 self.keys.insert(actor.key, enrolled);
                 true
             }
@@ -143,18 +159,18 @@ mod tests {
     #[test]
     fn keys_are_enrolled_rotated_and_retired_once() {
         let mut keyring = Keyring::new();
-        assert!(keyring.change(&actor(key(1), ActorChange::Enrolled, None)));
-        assert!(!keyring.change(&actor(key(1), ActorChange::Enrolled, None)));
+        assert!(keyring.change(&actor(key(1), ActorChange::Enrolled, None), 1));
+        assert!(!keyring.change(&actor(key(1), ActorChange::Enrolled, None), 1));
         assert_eq!(keyring.stream_of(&key(1)), Some(Stream::Proxy));
-        assert!(!keyring.change(&actor(key(2), ActorChange::Rotated, None)));
-        assert!(!keyring.change(&actor(key(2), ActorChange::Rotated, Some(key(3)))));
-        assert!(keyring.change(&actor(key(2), ActorChange::Rotated, Some(key(1)))));
+        assert!(!keyring.change(&actor(key(2), ActorChange::Rotated, None), 1));
+        assert!(!keyring.change(&actor(key(2), ActorChange::Rotated, Some(key(3))), 1));
+        assert!(keyring.change(&actor(key(2), ActorChange::Rotated, Some(key(1))), 1));
         assert_eq!(keyring.stream_of(&key(1)), None);
         assert_eq!(keyring.stream_of(&key(2)), Some(Stream::Proxy));
-        assert!(keyring.change(&actor(key(2), ActorChange::Retired, None)));
+        assert!(keyring.change(&actor(key(2), ActorChange::Retired, None), 1));
         assert_eq!(keyring.stream_of(&key(2)), None);
         assert!(
-            !keyring.change(&actor(key(1), ActorChange::Enrolled, None)),
+            !keyring.change(&actor(key(1), ActorChange::Enrolled, None), 1),
             "retired is for good"
         );
     }
@@ -164,11 +180,11 @@ mod tests {
         let mut keyring = Keyring::new();
         let node = |key, change, replaces| Actor { key, stream: Stream::Node, change, replaces };
         keyring.open(key(1));
-        assert!(!keyring.change(&node(key(1), ActorChange::Retired, None)));
-        assert!(keyring.change(&node(key(2), ActorChange::Enrolled, None)));
-        assert!(keyring.change(&node(key(1), ActorChange::Retired, None)));
-        assert!(!keyring.change(&node(key(2), ActorChange::Retired, None)));
-        assert!(keyring.change(&node(key(3), ActorChange::Rotated, Some(key(2)))));
+        assert!(!keyring.change(&node(key(1), ActorChange::Retired, None), 1));
+        assert!(keyring.change(&node(key(2), ActorChange::Enrolled, None), 1));
+        assert!(keyring.change(&node(key(1), ActorChange::Retired, None), 1));
+        assert!(!keyring.change(&node(key(2), ActorChange::Retired, None), 1));
+        assert!(keyring.change(&node(key(3), ActorChange::Rotated, Some(key(2))), 1));
     }
 
     #[test]
@@ -176,6 +192,6 @@ mod tests {
         let mut keyring = Keyring::new();
         let mut identity = [0; 32];
         identity[0] = 1;
-        assert!(!keyring.change(&actor(Bytes(identity), ActorChange::Enrolled, None)));
+        assert!(!keyring.change(&actor(Bytes(identity), ActorChange::Enrolled, None), 1));
     }
 }

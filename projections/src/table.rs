@@ -88,6 +88,13 @@ impl<K: Ord + Clone + Serialize, V: Serialize> Table<K, V> {
         &mut self.slots.entry(key).or_insert_with(|| Slot { value: make(), settled: None }).value
     }
 
+    /// Takes a key out.
+    pub fn remove(&mut self, key: &K) {
+        if let Some(slot) = self.slots.remove(key) {
+            self.unsettle(key.clone(), slot.settled);
+        }
+    }
+
     fn unsettle(&mut self, key: K, settled: Option<Lanes>) {
         if let Some(lanes) = settled {
             add(&mut self.sum, lanes, u64::wrapping_sub);

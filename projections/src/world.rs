@@ -53,7 +53,7 @@ impl World {
     /// Takes one event in and says whether it counts.
     pub fn tell(&mut self, context: &Context, body: &Body<'_>) -> Effect {
         self.counts.events += 1;
-        if !self.keyring.allows(context, body) || !self.follow_keys(body) {
+        if !self.keyring.allows(context, body) || !self.follow_keys(context, body) {
             self.counts.without_effect += 1;
             return Effect::WithoutEffect;
         }
@@ -67,9 +67,9 @@ impl World {
     }
 
     /// Follows a change of keys; false when it is impossible, though its author may say such things.
-    fn follow_keys(&mut self, body: &Body<'_>) -> bool {
+    fn follow_keys(&mut self, context: &Context, body: &Body<'_>) -> bool {
         match body {
-            Body::Actor(actor) => self.keyring.change(actor),
+            Body::Actor(actor) => self.keyring.change(actor, context.seq),
             Body::LedgerOpened(opened) => self.keyring.open(opened.node),
             _ => true,
         }
@@ -78,7 +78,7 @@ impl World {
 
 impl Projection for World {
     const NAME: &'static str = "world";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
     const ORDER: Order = Order::Local;
 
     fn genesis() -> Self {

@@ -12,7 +12,7 @@ use events::kind::KindTable;
 use events::log::ReadLog;
 use events::payload::{
     Amend, AmendReason, DispatchResult, Ending, Finish, Name, Parts, RawPairs, SourceKey, Stream,
-    Turn, TurnClosed,
+    Turn, TurnClosed, TurnFacts,
 };
 use events::usage::Usage;
 use projections::keyring::Keyring;
@@ -130,19 +130,92 @@ pub enum ImportError<E: std::error::Error + 'static> {
     },
 }
 
-/// What a ledger knows of a turn's first attempt.
-#[derive(Clone, Copy, Debug)]
-struct Known {
+/// What is known of a turn and its first attempt. Copies of one row may each tell a part of it: what they tell
+/// together does not depend on the order they come in, since joining is commutative, associative and idempotent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Facts {
     at: Millis,
-    stated: Option<Stated>,
+    conversation: Subject,
+    subagent: Option<Subject>,
+    news: Option<Parts>,
+    prefix_tokens: Option<u32>,
+    usage: Usage,
+    parts: Option<Parts>,
+    finish: Finish,
 }
 
-/// The figure that counts so far.
+impl Facts {
+    fn of(turn: &Turn<'_>, result: &DispatchResult<'_>, at: Millis) -> Self {
+        Self {
+            at,
+            conversation: turn.conversation,
+            subagent: turn.subagent,
+            news: turn.news,
+            prefix_tokens: turn.prefix_tokens,
+            usage: result.usage,
+            parts: result.parts,
+            finish: result.finish,
+        }
+    }
+
+    /// The earliest copy says when and where the turn was, the most complete figure counts, and of the rest
+    /// everything that any copy says.
+    fn joined(&self, other: &Self) -> Self {
+        let earliest = |facts: &Self| (facts.at, facts.conversation, facts.subagent);
+        let (at, conversation, subagent) = earliest(self).min(earliest(other));
+        let most =
+            if completeness(&other.usage) > completeness(&self.usage) { other } else { self };
+        Self {
+            at,
+            conversation,
+            subagent,
+            news: all(self.news, other.news),
+            prefix_tokens: self.prefix_tokens.max(other.prefix_tokens),
+            usage: most.usage,
+            parts: all(self.parts, other.parts),
+            finish: if other.finish as u8 > self.finish as u8 { other.finish } else { self.finish },
+        }
+    }
+
+    /// The facts after an amend.
+    fn follow(&mut self, amend: &Amend<'_>) {
+        self.usage = amend.usage;
+        if let Some(TurnFacts {
+            conversation, subagent, news, prefix_tokens, parts, finish, ..
+        }) = amend.turn
+        {
+            let (at, usage) = (amend.turn_at, amend.usage);
+            *self = Self { at, conversation, subagent, news, prefix_tokens, usage, parts, finish };
+        }
+    }
+
+    /// The turn's own facts, for an amend.
+    fn of_turn(&self, was_at: Millis) -> TurnFacts {
+        TurnFacts {
+            was_at,
+            conversation: self.conversation,
+            subagent: self.subagent,
+            news: self.news,
+            prefix_tokens: self.prefix_tokens,
+            parts: self.parts,
+            finish: self.finish,
+        }
+    }
+}
+
+fn all(a: Option<Parts>, b: Option<Parts>) -> Option<Parts> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a | b),
+        (known, None) | (None, known) => known,
+    }
+}
+
+/// What a ledger holds of a turn.
 #[derive(Clone, Copy, Debug)]
-struct Stated {
-    usage: Usage,
-    /// `at` of the event that states it.
-    at: Millis,
+struct Known {
+    facts: Facts,
+    /// `at` of the event that states the figure; `None` while there is no result.
+    stated_at: Option<Millis>,
 }
 
 /// Decides what a source's turns add to a ledger, each once.
@@ -170,9 +243,9 @@ impl Importer {
         self.pending.clear();
     }
 
-    /// Decides one row: its events come behind `events`, all of them or none. A turn the ledger holds
-    /// keeps its first time stamp; of its figures the most complete counts, whatever order they come in, so
-    /// that importing again changes nothing.
+    /// Decides one row: its events come behind `events`, all of them or none. What the ledger holds of the turn is
+    /// amended by what the row adds: the earliest time stamp, the most complete figure; whatever order rows come
+    /// in, and however often.
     ///
     /// # Errors
     /// [`ImportError`].
@@ -187,22 +260,26 @@ impl Importer {
             Some(known) => Some(*known),
             None => basis.known(&turn)?,
         };
+        let (said, result) = (row.turn(basis.secret), row.result());
+        let told = Facts::of(&said, &result, row.at);
         let mut added = Events::new();
         let (recorded, now_known) = match known {
             None => {
-                added.push(row.at, turn, &row.turn(basis.secret))?;
-                (Recorded::New, answer(turn, row, row.at, &mut added)?)
+                added.push(row.at, turn, &said)?;
+                (Recorded::New, answer(turn, row, told, &mut added)?)
             }
-            Some(known) => match known.stated {
-                // An import that was cut short left the turn without its result.
-                None => (Recorded::Amended, answer(turn, row, known.at, &mut added)?),
-                Some(stated) if completeness(&row.usage) <= completeness(&stated.usage) => {
+            // An import that was cut short left the turn without its result.
+            Some(Known { facts, stated_at: None }) => {
+                let facts = Facts { at: facts.at, ..told };
+                (Recorded::Amended, answer(turn, row, facts, &mut added)?)
+            }
+            Some(Known { facts, stated_at: Some(stated_at) }) => {
+                let joined = facts.joined(&told);
+                if joined == facts {
                     return Ok(Recorded::Repeated);
                 }
-                Some(stated) => {
-                    (Recorded::Amended, amend(turn, row, known.at, &stated, &mut added)?)
-                }
-            },
+                (Recorded::Amended, amend(turn, row, (&facts, stated_at), joined, &mut added)?)
+            }
         };
         events.extend(&added)?;
         self.pending.insert(turn, now_known);
@@ -214,38 +291,39 @@ impl Importer {
 fn answer(
     turn: Subject,
     row: &ImportedTurn<'_>,
-    turn_at: Millis,
+    facts: Facts,
     events: &mut Events,
 ) -> Result<Known, EventError> {
-    let result = DispatchResult { turn_at, ..row.result() };
+    let result = DispatchResult { turn_at: facts.at, ..row.result() };
     events.push(row.answered_at, turn, &result)?;
     if let Some(ending) = row.ending {
         let closed = TurnClosed { ending, attempts: 1, bytes_sent: None };
         events.push(row.answered_at, turn, &closed)?;
     }
-    Ok(Known { at: turn_at, stated: Some(Stated { usage: row.usage, at: row.answered_at }) })
+    Ok(Known { facts, stated_at: Some(row.answered_at) })
 }
 
-/// A better figure than the one stated.
+/// Better facts than those stated.
 fn amend(
     turn: Subject,
     row: &ImportedTurn<'_>,
-    turn_at: Millis,
-    stated: &Stated,
+    (before, stated_at): (&Facts, Millis),
+    now: Facts,
     events: &mut Events,
 ) -> Result<Known, EventError> {
     // Of amends the highest (`at`, event id) counts: this one has to come later.
-    let at = row.answered_at.max(stated.at.saturating_add(1));
+    let at = row.answered_at.max(stated_at.saturating_add(1));
     let amend = Amend {
         attempt: 0,
         engine: row.model,
-        turn_at,
-        replaces: stated.usage,
-        usage: row.usage,
+        turn_at: now.at,
+        replaces: before.usage,
+        usage: now.usage,
+        turn: Some(now.of_turn(before.at)),
         reason: AmendReason::SourceGrew,
     };
     events.push(at, turn, &amend)?;
-    Ok(Known { at: turn_at, stated: Some(Stated { usage: row.usage, at }) })
+    Ok(Known { facts: now, stated_at: Some(at) })
 }
 
 impl<L: ReadLog + ?Sized> Basis<'_, L> {
@@ -284,7 +362,9 @@ impl<L: ReadLog + ?Sized> Basis<'_, L> {
         let mut events = (first..).zip(batch.events());
         let learnt = positions.iter().take_while(|position| {
             let event = events.find(|(seq, _)| seq == *position);
-            event.is_some_and(|(_, event)| self.learn(&Stored { author, event }, known).is_some())
+            event.is_some_and(|(seq, event)| {
+                self.learn(&Stored { seq, author, event }, known).is_some()
+            })
         });
         learnt.count()
     }
@@ -292,23 +372,38 @@ impl<L: ReadLog + ?Sized> Basis<'_, L> {
     /// Takes in what one stored event says of a turn; `None` when it does not decode.
     fn learn(&self, event: &Stored<'_>, known: &mut Option<Known>) -> Option<()> {
         let body = event.event.decode(self.kinds).ok()?;
-        if !self.keyring.has_written(&event.author, Stream::Proxy) {
+        if !self.keyring.could_write(&event.author, Stream::Proxy, event.seq) {
             return Some(());
         }
         let at = event.event.at;
-        let (usage, is_amend) = match body {
-            Body::Turn(_) => {
-                known.get_or_insert(Known { at, stated: None });
-                return Some(());
+        match (body, known.as_mut()) {
+            (Body::Turn(turn), None) => {
+                let facts = Facts {
+                    at,
+                    conversation: turn.conversation,
+                    subagent: turn.subagent,
+                    news: turn.news,
+                    prefix_tokens: turn.prefix_tokens,
+                    usage: Usage::default(),
+                    parts: None,
+                    finish: Finish::Unknown,
+                };
+                *known = Some(Known { facts, stated_at: None });
             }
-            Body::Result(result) if result.attempt == 0 => (result.usage, false),
-            Body::Amend(amend) if amend.attempt == 0 => (amend.usage, true),
-            _ => return Some(()),
-        };
-        if let Some(known) = known
-            && known.stated.is_none_or(|stated| is_amend && at >= stated.at)
-        {
-            known.stated = Some(Stated { usage, at });
+            (Body::Result(result), Some(Known { facts, stated_at }))
+                if result.attempt == 0 && stated_at.is_none() =>
+            {
+                let DispatchResult { usage, parts, finish, .. } = result;
+                *facts = Facts { usage, parts, finish, ..*facts };
+                *stated_at = Some(at);
+            }
+            (Body::Amend(amend), Some(Known { facts, stated_at }))
+                if amend.attempt == 0 && stated_at.is_none_or(|stated| at >= stated) =>
+            {
+                facts.follow(&amend);
+                *stated_at = Some(at);
+            }
+            _ => {}
         }
         Some(())
     }
@@ -329,6 +424,7 @@ fn completeness(usage: &Usage) -> [Option<u32>; 7] {
 }
 
 struct Stored<'a> {
+    seq: Seq,
     author: AuthorId,
     event: EventRef<'a>,
 }

@@ -7,7 +7,8 @@ use std::os::unix::fs::MetadataExt as _;
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use events::entry::Entry;
-use events::ids::{LedgerId, Millis};
+use events::head::Head;
+use events::ids::{LedgerId, Millis, Seq};
 use events::log::ReadLog as _;
 use events::payload::Stream;
 use nix::sys::statvfs::statvfs;
@@ -154,9 +155,7 @@ fn ledger(home: &Home) -> Result<Vec<Check>, Failure> {
             return Ok(vec![check("ledger", state, error.to_string())]);
         }
     };
-    let vouched = home.vouched_head()?.map_or(0, |vouched| vouched.signed.head.next);
-    let view = ledger.view()?;
-    let (head, newest) = (view.head(), newest_received(&view)?);
+    let looked = look(&ledger, home);
     let how = match (ledger.other_owner(), ledger.opened()) {
         (Some(version), _) => format!("; its owner is a running ferry {version}"),
         (None, Some(Opened { lost: Some(lost), .. })) => {
@@ -168,10 +167,20 @@ fn ledger(home: &Home) -> Result<Vec<Check>, Failure> {
         _ => String::new(),
     };
     let lost = ledger.opened().is_some_and(|opened| opened.lost.is_some());
-    ledger.close()?;
+    // Closed either way: a look that fails is no unclean stop.
+    let closed = ledger.close();
+    let (head, newest, vouched) = looked?;
+    closed?;
     let says = format!("ends at {}, vouched for up to {vouched}{how}", head.next);
     let state = if lost { State::Warning } else { State::Ok };
     Ok(vec![check("ledger", state, says), witness(&head.ledger), time(newest)])
+}
+
+/// Where the ledger ends, when it was last written to, and up to where it is vouched for.
+fn look(ledger: &Ledger, home: &Home) -> Result<(Head, Millis, Seq), LedgerError> {
+    let vouched = home.vouched_head()?.map_or(0, |vouched| vouched.signed.head.next);
+    let view = ledger.view()?;
+    Ok((view.head(), newest_received(&view)?, vouched))
 }
 
 /// When the newest batch was taken in.

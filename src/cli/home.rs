@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, Kind, kind_of};
 use crate::ledger::{CommandError, Ledger, LedgerError};
 use crate::store::{Home, Lost, Promise, Settings, StoreError};
 
@@ -41,10 +41,15 @@ impl HomeArg {
             );
         }
         let answer = ask(&ledger);
-        let closed = ledger.close();
-        let answer = answer?;
-        closed?;
-        Ok(answer)
+        match (answer, ledger.close()) {
+            // What stopped the owner is told when it is closed; whoever asked it learnt only that it stopped.
+            (Err(_), Err(error)) if !matches!(error, StoreError::Stopped) => Err(error.into()),
+            (Err(failure), _) => Err(failure),
+            (Ok(answer), closed) => {
+                closed?;
+                Ok(answer)
+            }
+        }
     }
 }
 
@@ -53,7 +58,9 @@ impl From<LedgerError> for Failure {
         let kind = match error {
             LedgerError::Store(error) => return error.into(),
             LedgerError::Command(CommandError::Refused(_)) => Kind::Usage,
-            LedgerError::Command(CommandError::Busy | CommandError::UnknownOutcome)
+            LedgerError::Command(
+                CommandError::Busy | CommandError::Closed | CommandError::UnknownOutcome,
+            )
             | LedgerError::OtherVersion(_) => Kind::Busy,
             LedgerError::Command(CommandError::Stopped(_)) | LedgerError::Confused => Kind::Corrupt,
         };
@@ -64,6 +71,7 @@ impl From<LedgerError> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let kind = match &error {
+            StoreError::Fold(fault) => kind_of(fault),
             StoreError::Busy => Kind::Busy,
             StoreError::Head(_) | StoreError::OtherLedger { .. } => Kind::RolledBack,
             StoreError::NoLedger { .. }

@@ -23,6 +23,9 @@ use crate::traffic::{Options, Row, TrafficError, read};
 /// Lines that could not be read and are named one by one; the rest is counted.
 const REFUSALS_SHOWN: usize = 20;
 
+/// Ids may be long: a command is sent when it holds this many bytes.
+const COMMAND_BYTES: usize = 1024 * 1024;
+
 /// Bring recorded traffic into the ledger
 #[derive(Debug, Args)]
 pub(super) struct Import {
@@ -216,6 +219,7 @@ impl Outcome {
 struct Turns<'l> {
     ledger: &'l Ledger,
     encoded: Vec<Vec<u8>>,
+    bytes: usize,
     new: u64,
     repeated: u64,
     amended: u64,
@@ -223,16 +227,22 @@ struct Turns<'l> {
 
 impl<'l> Turns<'l> {
     const fn new(ledger: &'l Ledger) -> Self {
-        Self { ledger, encoded: Vec::new(), new: 0, repeated: 0, amended: 0 }
+        Self { ledger, encoded: Vec::new(), bytes: 0, new: 0, repeated: 0, amended: 0 }
     }
 
     fn push(&mut self, turn: &ImportedTurn<'_>) -> Result<(), LedgerError> {
-        self.encoded.push(encode_turn(turn));
+        let encoded = encode_turn(turn);
+        if self.bytes + encoded.len() > COMMAND_BYTES {
+            self.send()?;
+        }
+        self.bytes += encoded.len();
+        self.encoded.push(encoded);
         if self.encoded.len() < TURNS_A_COMMAND_MAX { Ok(()) } else { self.send() }
     }
 
     fn send(&mut self) -> Result<(), LedgerError> {
         let encoded = std::mem::take(&mut self.encoded);
+        self.bytes = 0;
         if encoded.is_empty() {
             return Ok(());
         }

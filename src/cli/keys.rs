@@ -122,7 +122,7 @@ impl Keys {
         if self.json {
             let keys: Vec<_> = keyring
                 .keys()
-                .map(|(key, Key { stream, active })| {
+                .map(|(key, Key { stream, active, .. })| {
                     serde_json::json!({ "key": key, "stream": stream, "active": active })
                 })
                 .collect();
@@ -141,7 +141,7 @@ impl Keys {
     }
 }
 
-/// A key that is active, and not one the owner itself writes with.
+/// A key that is active. Whether the owner writes with it itself is for the owner to say.
 fn revocable(keyring: &Keyring, text: &str) -> Result<(AuthorId, Key), Failure> {
     let refuse =
         |problem: &str| Err(Failure::usage(format!("revoking {text}"), problem.to_owned()));

@@ -11,7 +11,7 @@ use events::kind::KindTable;
 use events::log::{Log, ReadLog};
 use events::memory::MemoryLog;
 use projections::book::Book;
-use projections::gather::{Gather, Window};
+use projections::gather::{Gather, Resolved, Window};
 use projections::projection::Projection as _;
 use projections::world::Effect;
 use replay::book_file::BookFile;
@@ -178,8 +178,9 @@ impl Replay {
         let started = Instant::now();
         let (folded, gather) = read(log, checks)?;
         let checked_in = started.elapsed();
-        let (from, until) = self.window(&gather);
-        let window = gather.finish(from, until);
+        let resolved = gather.resolve();
+        let (from, until) = self.window(&resolved);
+        let window = resolved.window(from, until);
         let book = self.book(&folded, prices)?;
         let report = self.report(&folded, &window, &book, (from, until))?;
         if let Some(path) = &self.plot {
@@ -190,11 +191,12 @@ impl Replay {
     }
 
     /// What was asked for; else the newest seven days there are turns in.
-    fn window(&self, gather: &Gather) -> (Millis, Millis) {
+    fn window(&self, resolved: &Resolved) -> (Millis, Millis) {
         if self.sample {
             return WINDOW;
         }
-        let after_newest = || gather.newest_arrival().map_or(0, |newest| newest.saturating_add(1));
+        let after_newest =
+            || resolved.newest_arrival().map_or(0, |newest| newest.saturating_add(1));
         let until = self.until.map_or_else(after_newest, |when| when.millis());
         let from =
             self.since.map_or_else(|| until.saturating_sub(sample::WEEK), |when| when.millis());

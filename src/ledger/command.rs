@@ -111,6 +111,9 @@ pub enum CommandError {
     /// The ledger failed: what it holds is looked at when it is opened again.
     #[error("the ledger's owner stopped: {0}")]
     Stopped(String),
+    /// The owner is closing; nothing was written. Whoever owns the ledger next can be asked.
+    #[error("the ledger's owner is closing; ask again")]
+    Closed,
     /// The owner died before it answered. What was asked for happened or did not; asking again is safe.
     #[error(
         "the ledger's owner went away before it answered: the outcome is unknown; it is safe to ask again"

@@ -1,7 +1,7 @@
 //! What a command comes to, given the live world: events of one stream, or a refusal.
 
 use events::event::{EventError, Events};
-use events::ids::{Millis, Seq, Subject};
+use events::ids::{AuthorId, Millis, Seq, Subject};
 use events::log::ReadLog as _;
 use events::payload::{Actor, ActorChange, Import};
 use replay::import::{Basis, ImportError, ImportedTurn};
@@ -82,7 +82,7 @@ impl Live {
         let basis = Basis {
             log: &self.store,
             keyring: &self.world.keyring,
-            secret: &self.secret,
+            secret: &self.keys.secret,
             kinds: &self.kinds,
         };
         let mut events = Events::new();
@@ -119,9 +119,16 @@ impl Live {
     fn change_key(&self, at: Millis, actor: Actor, first: Seq) -> Result<Decided, Stop> {
         let subject = author_subject(&actor.key);
         let standing = self.world.keyring.standing(&actor.key);
-        let is_done = standing.is_some_and(|key| {
-            key.stream == actor.stream && key.active == (actor.change != ActorChange::Retired)
-        });
+        let is_active = |key: &AuthorId| self.world.keyring.stream_of(key) == Some(actor.stream);
+        let is_done = match actor.change {
+            ActorChange::Enrolled => is_active(&actor.key),
+            ActorChange::Retired => {
+                standing.is_some_and(|standing| standing.stream == actor.stream && !standing.active)
+            }
+            ActorChange::Rotated => {
+                is_active(&actor.key) && !actor.replaces.is_some_and(|old| is_active(&old))
+            }
+        };
         if is_done {
             // It may be in the group that is being gathered.
             let there = self.store.positions_about(&subject)?.last().copied();
@@ -132,6 +139,17 @@ impl Live {
             let stream = actor.stream.label();
             let problem = format!("key {} cannot be {change} for the stream {stream}", actor.key);
             return Err(Stop::Refused(problem));
+        }
+        if actor.change == ActorChange::Retired && self.keys.is_own(&actor.key) {
+            let stream = actor.stream.label();
+            let problem = format!("it is this ledger's own {stream} key; rotate it instead");
+            return Err(Stop::Refused(problem));
+        }
+        let takes_own_place = actor.replaces.is_some_and(|old| self.keys.is_own(&old));
+        if takes_own_place && !self.keys.is_drawn(&actor)? {
+            let problem =
+                "the new key's secret is not beside the old one: nothing could be signed any more";
+            return Err(Stop::Refused(problem.to_owned()));
         }
         let mut events = Events::new();
         events.push(at, subject, &actor)?;

@@ -1,8 +1,9 @@
 //! How a process talks to the owner inside it.
 
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use crossbeam_channel::{Sender, TrySendError};
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use events::admission::{Admitted, admit};
 use events::batch::SignedBatch;
 use events::head::Head;
@@ -57,12 +58,53 @@ impl Request {
     }
 }
 
+/// Requests that wait at most: more are refused, to be tried again later.
+const TURNS_QUEUED_MAX: usize = 1024;
+const BULK_QUEUED_MAX: usize = 16;
+
+/// The queues as those who ask have them. Once closed nothing comes in any more, so that nothing can lie there
+/// unanswered.
+#[derive(Clone)]
+pub(super) struct Queues {
+    turns: Sender<Request>,
+    bulk: Sender<Request>,
+    open: Arc<RwLock<bool>>,
+}
+
+/// The queues as the owner has them. When they are dropped, however that comes, what still waits is answered.
+pub(super) struct Waiting {
+    pub(super) turns: Receiver<Request>,
+    pub(super) bulk: Receiver<Request>,
+    open: Arc<RwLock<bool>>,
+}
+
+pub(super) fn queues() -> (Queues, Waiting) {
+    let (turns, turns_waiting) = bounded(TURNS_QUEUED_MAX);
+    let (bulk, bulk_waiting) = bounded(BULK_QUEUED_MAX);
+    let open = Arc::new(RwLock::new(true));
+    let waiting = Waiting { turns: turns_waiting, bulk: bulk_waiting, open: Arc::clone(&open) };
+    (Queues { turns, bulk, open }, waiting)
+}
+
+impl Waiting {
+    /// Lets nothing more in, and gives what still waits.
+    pub(super) fn close(&self) -> impl Iterator<Item = Request> {
+        *self.open.write().unwrap_or_else(PoisonError::into_inner) = false;
+        self.turns.try_iter().chain(self.bulk.try_iter())
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.close().for_each(|request| request.fail(CommandError::Closed));
+    }
+}
+
 /// Asks the owner of a ledger, from any thread.
 #[derive(Clone)]
 pub struct Handle {
     pub(super) ledger: LedgerId,
-    pub(super) turns: Sender<Request>,
-    pub(super) bulk: Sender<Request>,
+    pub(super) queues: Queues,
     pub(super) reader: Reader,
     pub(super) follower: Follower,
 }
@@ -72,7 +114,7 @@ impl Handle {
     /// take long; it is dropped when the owner dies before.
     ///
     /// # Errors
-    /// [`CommandError::Busy`] when the queue is full, [`CommandError::Stopped`] when there is no owner any more.
+    /// [`CommandError::Busy`] when the queue is full, [`CommandError::Closed`] when there is no owner any more.
     pub fn submit(
         &self,
         queue: Queue,
@@ -121,14 +163,14 @@ impl Handle {
     /// Asks the follower's world: it has come at least to everything that is committed now.
     ///
     /// # Errors
-    /// [`CommandError::Stopped`] when the follower has ended.
+    /// [`CommandError::Closed`] when the follower has ended.
     pub fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&World, &Head) -> T + Send + 'static,
     ) -> Result<T, CommandError> {
         let (give, take) = sync_channel(1);
         self.follower.ask(move |world, head| drop(give.send(question(world, head))));
-        take.recv().map_err(|_| stopped())
+        take.recv().map_err(|_| CommandError::Closed)
     }
 
     /// The log as it stands now.
@@ -148,17 +190,22 @@ impl Handle {
     }
 
     fn send(&self, queue: Queue, request: Request) -> Result<(), CommandError> {
+        let open = self.queues.open.read().unwrap_or_else(PoisonError::into_inner);
+        if !*open {
+            return Err(CommandError::Closed);
+        }
         let queue = match queue {
-            Queue::Turns => &self.turns,
-            Queue::Bulk => &self.bulk,
+            Queue::Turns => &self.queues.turns,
+            Queue::Bulk => &self.queues.bulk,
         };
         queue.try_send(request).map_err(|error| match error {
             TrySendError::Full(_) => CommandError::Busy,
-            TrySendError::Disconnected(_) => stopped(),
+            TrySendError::Disconnected(_) => CommandError::Closed,
         })
     }
-}
 
-fn stopped() -> CommandError {
-    CommandError::Stopped("it was closed".to_owned())
+    /// Tells the owner to close. It may have done so already.
+    pub(super) fn stop(&self) {
+        let _ = self.queues.turns.send(Request::Stop);
+    }
 }

@@ -25,7 +25,7 @@ use super::command::{CommandError, Encoded, Outcome};
 use super::decide::{Decided, Stop};
 use super::follower::Follower;
 use super::group::Group;
-use super::handle::{Answer, Checkpoint, Request};
+use super::handle::{Answer, Checkpoint, Request, Waiting};
 use super::pace::Pace;
 use crate::store::{Home, KeyFiles, Sealed, Store, StoreError};
 
@@ -41,10 +41,8 @@ pub(super) struct Live {
     pub(super) store: Store,
     pub(super) world: World,
     pub(super) kinds: KindTable,
-    pub(super) secret: LedgerSecret,
     pub(super) importer: Importer,
-    authors: Authors,
-    keys: KeyFiles,
+    pub(super) keys: OwnKeys,
     clock: Box<dyn Fn() -> Millis + Send>,
     follower: Follower,
     /// Where the live world was last given to be compared.
@@ -53,16 +51,13 @@ pub(super) struct Live {
 
 impl Live {
     pub(super) fn new(
-        home: &Home,
         store: Store,
         world: World,
+        keys: OwnKeys,
         clock: Box<dyn Fn() -> Millis + Send>,
         follower: Follower,
-    ) -> Result<Self, StoreError> {
-        let keys = KeyFiles::new(home.clone());
-        Ok(Self {
-            authors: Authors::new(keys.all()?, &store),
-            secret: keys.secret()?,
+    ) -> Self {
+        Self {
             checked: store.head().next,
             kinds: KindTable::current(),
             importer: Importer::default(),
@@ -71,24 +66,21 @@ impl Live {
             keys,
             clock,
             follower,
-        })
+        }
     }
 
     /// Works until it is told to stop, or the store fails; then closes it.
     pub(super) fn work(
         mut self,
-        turns: &Receiver<Request>,
-        bulk: &Receiver<Request>,
+        waiting: Waiting,
         following: JoinHandle<()>,
     ) -> Result<Sealed, StoreError> {
-        let served = self.serve(turns, bulk);
+        let served = self.serve(&waiting.turns, &waiting.bulk);
         if let Err(error) = &served {
             let stopped = CommandError::Stopped(error.to_string());
-            turns
-                .try_iter()
-                .chain(bulk.try_iter())
-                .for_each(|request| request.fail(stopped.clone()));
+            waiting.close().for_each(|request| request.fail(stopped.clone()));
         }
+        drop(waiting);
         self.follower.stop();
         let followed = following.join();
         served?;
@@ -152,7 +144,7 @@ impl Live {
         }
         let mut group = Group::new(clock, next);
         let mut events = Events::new();
-        let node = author_subject(&self.authors.of(Stream::Node).id());
+        let node = author_subject(&self.keys.author(Stream::Node).id());
         let encoded = events.push(clock, node, &ClockCorrected { ledger, clock });
         encoded.map_err(|_| StoreError::Damaged { what: "clock" })?;
         self.apply(&mut group, Stream::Node, &events)?;
@@ -195,7 +187,7 @@ impl Live {
         if !group.has_room(stream) {
             self.commit_before(group)?;
         }
-        let author = self.authors.of(stream).id();
+        let author = self.keys.author(stream).id();
         if self.world.keyring.stream_of(&author) != Some(stream) {
             let problem = format!("this ledger's {} key may not write any more", stream.label());
             group.answer(answer, Err(CommandError::Refused(problem)));
@@ -233,7 +225,7 @@ impl Live {
         stream: Stream,
         events: &Events,
     ) -> Result<(), StoreError> {
-        let author = self.authors.of(stream).id();
+        let author = self.keys.author(stream).id();
         for event in events.iter() {
             self.tell(group.next, author, group.received, &event)?;
             group.next += 1;
@@ -284,7 +276,7 @@ impl Live {
         }
         let mut batches = Vec::with_capacity(group.runs.len());
         for (stream, events) in mem::take(&mut group.runs) {
-            batches.extend(Admitted::own(self.authors.of(stream), events));
+            batches.extend(Admitted::own(self.keys.author(stream), events));
         }
         self.store.append(&batches, group.received).map_err(of_append)?;
         self.importer.appended();
@@ -333,6 +325,10 @@ impl Live {
             for (event, seq) in parsed.events().zip(receipt.first..) {
                 self.tell(seq, batch.header().author, received, &event)?;
             }
+            if self.keys.is_own(&batch.header().author) {
+                // Written elsewhere with a key of this owner's: what it signs next stands behind it.
+                self.keys.reload(&self.store)?;
+            }
             self.appended(false)?;
         }
         answer(Ok(receipt));
@@ -341,11 +337,9 @@ impl Live {
 
     /// A rotation of a key the owner signs with: the new one is in its file from here on.
     fn change_own_key(&mut self, actor: &Actor) -> Result<(), StoreError> {
-        let is_own = actor.replaces == Some(self.authors.of(actor.stream).id());
-        let is_drawn = self.keys.next(actor.stream)?.is_some_and(|key| key.public() == actor.key);
-        if actor.change == ActorChange::Rotated && is_own && is_drawn {
-            self.keys.replace(actor.stream)?;
-            self.authors = Authors::new(self.keys.all()?, &self.store);
+        if actor.change == ActorChange::Rotated && self.keys.is_drawn(actor)? {
+            self.keys.files.replace(actor.stream)?;
+            self.keys.reload(&self.store)?;
         }
         Ok(())
     }
@@ -360,20 +354,25 @@ fn of_append(error: AppendError<StoreError>) -> StoreError {
 }
 
 /// The keys the owner signs with, each where its chain stands.
-struct Authors([Author; 4]);
+pub(super) struct OwnKeys {
+    authors: [Author; 4],
+    files: KeyFiles,
+    pub(super) secret: LedgerSecret,
+}
 
-impl Authors {
-    fn new(keys: Keys, store: &Store) -> Self {
-        let Keys { node, proxy, agent, people } = keys;
-        let ledger = store.head().ledger;
-        Self([node, proxy, agent, people].map(|key| {
-            let tip = store.tip(&key.public());
-            Author::new(key, ledger, tip)
-        }))
+impl OwnKeys {
+    pub(super) fn read(home: &Home, store: &Store) -> Result<Self, StoreError> {
+        let files = KeyFiles::new(home.clone());
+        Ok(Self { authors: authors(files.all()?, store), secret: files.secret()?, files })
     }
 
-    const fn of(&mut self, stream: Stream) -> &mut Author {
-        let [node, proxy, agent, people] = &mut self.0;
+    fn reload(&mut self, store: &Store) -> Result<(), StoreError> {
+        self.authors = authors(self.files.all()?, store);
+        Ok(())
+    }
+
+    pub(super) const fn author(&mut self, stream: Stream) -> &mut Author {
+        let [node, proxy, agent, people] = &mut self.authors;
         match stream {
             Stream::Node => node,
             Stream::Proxy => proxy,
@@ -381,6 +380,24 @@ impl Authors {
             Stream::People => people,
         }
     }
+
+    pub(super) fn is_own(&self, key: &AuthorId) -> bool {
+        self.authors.iter().any(|author| author.id() == *key)
+    }
+
+    /// True when the new key of a rotation was drawn, and waits beside the old one.
+    pub(super) fn is_drawn(&self, actor: &Actor) -> Result<bool, StoreError> {
+        Ok(self.files.next(actor.stream)?.is_some_and(|key| key.public() == actor.key))
+    }
+}
+
+fn authors(keys: Keys, store: &Store) -> [Author; 4] {
+    let Keys { node, proxy, agent, people } = keys;
+    let ledger = store.head().ledger;
+    [node, proxy, agent, people].map(|key| {
+        let tip = store.tip(&key.public());
+        Author::new(key, ledger, tip)
+    })
 }
 
 /// What the thread does next.

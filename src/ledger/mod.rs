@@ -1,7 +1,6 @@
 //! The ledger in use: one owner writes it, everybody else asks the owner.
 //!
-//! Whoever first gets the lock owns the store ([`owner`]) and serves a socket beside it ([`socket`]); others
-//! connect to that. [`Ledger`] is whichever of the two a process has.
+//! Whoever first gets the lock owns the store and serves a socket beside it; others connect to that. [`Ledger`] is whichever of the two a process has.
 
 mod command;
 mod decide;

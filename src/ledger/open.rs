@@ -16,7 +16,7 @@ use serde_bytes::{ByteBuf, Bytes as RawBytes};
 use super::command::{Command, CommandError, Encoded, Outcome};
 use super::handle::{Checkpoint, Handle, Queue};
 use super::owner::Owner;
-use super::socket::{Ask, Client, ConnectError, Reply};
+use super::socket::{Ask, AskError, Client, ConnectError, Reply};
 use crate::store::{Home, Opened, Settings, StoreError, View};
 
 /// How long an owner that is just opening or closing, or has too much to do, is asked again.
@@ -35,7 +35,7 @@ pub enum LedgerError {
     #[error("the ledger's owner is ferry {0}; restart it")]
     OtherVersion(String),
     /// The owner does what no owner does.
-    #[error("the ledger's owner gave an answer to another question")]
+    #[error("the ledger's owner gave an answer that makes no sense")]
     Confused,
 }
 
@@ -56,7 +56,7 @@ impl Ledger {
     /// Opens a ledger where nobody owns it; else connects to its owner.
     ///
     /// # Errors
-    /// [`LedgerError`]; [`StoreError::Busy`] when the owner does not answer for [`PATIENCE`].
+    /// [`LedgerError`]; [`StoreError::Busy`] when the owner does not answer for half a minute.
     pub fn open(home: &Home, settings: Settings) -> Result<Self, LedgerError> {
         let access = RefCell::new(access(home, &settings)?);
         Ok(Self { home: home.clone(), settings, access })
@@ -194,10 +194,12 @@ impl Ledger {
             Access::Owner(owner) => here(owner.handle()).map_err(LedgerError::from),
             Access::Client(client) => match client.ask(there) {
                 Ok(reply) => answered(reply).ok_or(LedgerError::Confused),
-                Err(error) => Err(error.into()),
+                Err(AskError::Command(error)) => Err(error.into()),
+                Err(AskError::Confused) => Err(LedgerError::Confused),
             },
         };
-        if matches!(outcome, Err(LedgerError::Command(CommandError::UnknownOutcome))) {
+        use CommandError::{Closed, UnknownOutcome};
+        if matches!(outcome, Err(LedgerError::Command(UnknownOutcome | Closed))) {
             self.find_another_owner()?;
         }
         outcome
@@ -206,7 +208,7 @@ impl Ledger {
     /// After the owner went away. Where that was this process, it is over.
     fn find_another_owner(&self) -> Result<(), LedgerError> {
         if matches!(&*self.access.borrow(), Access::Owner(_)) {
-            return Ok(());
+            return Err(StoreError::Stopped.into());
         }
         *self.access.borrow_mut() = access(&self.home, &self.settings)?;
         Ok(())
@@ -221,10 +223,11 @@ fn patiently<T>(attempt: impl FnMut() -> Result<T, LedgerError>) -> Result<T, Le
         .without_max_times()
         .with_total_delay(Some(PATIENCE));
     let passes = |error: &LedgerError| {
-        use CommandError::{Busy, UnknownOutcome};
+        use CommandError::{Busy, Closed, UnknownOutcome};
         matches!(
             error,
-            LedgerError::Command(Busy | UnknownOutcome) | LedgerError::Store(StoreError::Busy)
+            LedgerError::Command(Busy | Closed | UnknownOutcome)
+                | LedgerError::Store(StoreError::Busy)
         )
     };
     attempt.retry(waits).when(passes).call()
@@ -301,17 +304,14 @@ impl ReadLog for LedgerView<'_> {
                 Page::Here(view) => return Ok(view.read(from, visit)?),
                 Page::There(batches) => batches,
             };
-            let Some(after) = batches.last().and_then(|(first, stored)| end_of(*first, stored))
-            else {
-                // Less than the head says: whoever reads finds that the tail is missing.
-                return Ok(());
-            };
             for (first, stored) in &batches {
                 if visit(*first, stored).is_break() {
                     return Ok(());
                 }
             }
-            from = after;
+            let after = batches.last().and_then(|(first, stored)| end_of(*first, stored));
+            // Less than the head says, or nothing that ends: who goes on from there?
+            from = after.filter(|after| *after > from).ok_or(LedgerError::Confused)?;
         }
         Ok(())
     }

@@ -2,7 +2,6 @@
 
 use std::thread::{Builder, JoinHandle};
 
-use crossbeam_channel::bounded;
 use events::head::Head;
 use events::ids::Millis;
 use events::kind::KindTable;
@@ -11,14 +10,10 @@ use projections::world::World;
 use replay::fold::{Fold, FoldError, Signatures};
 
 use super::follower::Follower;
-use super::handle::{Handle, Request};
-use super::live::Live;
+use super::handle::{Handle, queues};
+use super::live::{Live, OwnKeys};
 use super::socket::Server;
 use crate::store::{Home, Opened, Sealed, Settings, Store, StoreError, clock};
-
-/// Requests that wait at most: more are refused, to be tried again later.
-const TURNS_QUEUED_MAX: usize = 1024;
-const BULK_QUEUED_MAX: usize = 16;
 
 /// What an owner is started with.
 pub struct OwnerSettings {
@@ -52,17 +47,17 @@ impl Owner {
         let runtime = settings.store.runtime.clone();
         let (store, opened) = Store::open(home, settings.store)?;
         let snapshots = store.snapshots()?;
+        let keys = OwnKeys::read(home, &store)?;
         let (world, head) = current_world(&store)?;
         let (follower, following) = Follower::start(world.clone(), head, store.reader(), snapshots)
             .map_err(StoreError::file(home.path()))?;
-        let (turns, turns_queue) = bounded(TURNS_QUEUED_MAX);
-        let (bulk, bulk_queue) = bounded(BULK_QUEUED_MAX);
+        let (queues, waiting) = queues();
         let (ledger, reader) = (head.ledger, store.reader());
-        let handle = Handle { ledger, turns, bulk, reader, follower: follower.clone() };
-        let live = Live::new(home, store, world, settings.clock, follower)?;
+        let handle = Handle { ledger, queues, reader, follower: follower.clone() };
+        let live = Live::new(store, world, keys, settings.clock, follower);
         let thread = Builder::new()
             .name("ferry-owner".to_owned())
-            .spawn(move || live.work(&turns_queue, &bulk_queue, following))
+            .spawn(move || live.work(waiting, following))
             .map_err(StoreError::file(home.path()))?;
         let mut owner = Self { handle, opened, server: None, thread };
         match Server::start(home, &runtime, owner.handle.clone()) {
@@ -96,8 +91,7 @@ impl Owner {
         if let Some(server) = server {
             server.stop();
         }
-        // Where it cannot be sent the thread has ended already.
-        let _ = handle.turns.send(Request::Stop);
+        handle.stop();
         let sealed = thread.join().unwrap_or(Err(StoreError::Stopped))?;
         drop(handle);
         sealed.tidy();

@@ -54,7 +54,9 @@ impl Pace {
             self.events_per_s = (self.events_per_s * 2).min(EVENTS_PER_S);
             self.changed = now;
         }
-        self.next = started + Duration::from_secs(1) * events / self.events_per_s;
+        // What is known already writes no event and takes time to look up: bulk work never has more than half.
+        let paced = started + Duration::from_secs(1) * events / self.events_per_s;
+        self.next = paced.max(now + now.duration_since(started));
     }
 }
 
@@ -86,6 +88,8 @@ mod tests {
         let slow = start + Duration::from_millis(3);
         pace.bulk(BATCH, start, slow);
         assert_eq!(pace.wait(slow), Some(start + Duration::from_millis(20)));
+        pace.bulk(0, start, slow);
+        assert_eq!(pace.wait(slow), Some(slow + Duration::from_millis(3)), "half of the time");
         for _ in 0..10 {
             pace.bulk(BATCH, start, slow);
         }

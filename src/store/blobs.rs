@@ -3,13 +3,14 @@
 //! One file each, named by the digest. Without the ledger's secret a digest says nothing of its text, not
 //! even whether a guess is right.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 
 use events::hash::{Domain, LedgerSecret};
 use events::ids::Digest;
+use tempfile::NamedTempFile;
 
 use super::{Home, StoreError};
 
@@ -48,16 +49,10 @@ impl Blobs {
                 return Err(io::Error::new(ErrorKind::InvalidInput, problem));
             }
             DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-            let part = path.with_extension("part");
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&part)?;
+            let mut file = NamedTempFile::new_in(&self.folder)?;
             file.write_all(text)?;
-            file.sync_all()?;
-            fs::rename(&part, &path)?;
+            file.as_file().sync_all()?;
+            file.persist(&path)?;
             File::open(&self.folder)?.sync_all()
         };
         if self.get(&name)?.is_none() {

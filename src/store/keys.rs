@@ -80,12 +80,6 @@ impl KeyFiles {
         File::open(&folder).and_then(|folder| folder.sync_all()).map_err(StoreError::file(&folder))
     }
 
-    /// Forgets a drawn key that the ledger never heard of.
-    pub(super) fn forget_next(&self, stream: Stream) -> Result<(), StoreError> {
-        let path = self.next_path(stream);
-        std::fs::remove_file(&path).map_err(StoreError::file(&path))
-    }
-
     fn next_path(&self, stream: Stream) -> std::path::PathBuf {
         self.0.keys().join(format!("{}.key.next", stream.label()))
     }

@@ -305,7 +305,8 @@ impl Log for FjallLog {
             stored.extend_from_slice(batch.bytes());
             write.insert(&self.reader.log, seq_key(entry.first), stored);
             write.insert(&self.reader.by_id, entry.batch.0, seq_key(entry.first));
-            for (subject, seq) in batch.subjects().iter().zip(entry.first..) {
+            for (index, subject) in batch.about() {
+                let seq = entry.first + u64::from(*index);
                 write.insert(&self.reader.by_subject, subject_key(subject, seq), []);
             }
         }

@@ -61,11 +61,7 @@ struct Found {
 }
 
 impl Found {
-    fn look(home: &Home, settings: &Settings) -> Result<Self, StoreError> {
-        if !home.has_ledger() {
-            return Err(StoreError::NoLedger { path: home.path().to_owned() });
-        }
-        let lock = lock(home)?;
+    fn look(home: &Home, settings: &Settings, lock: File) -> Result<Self, StoreError> {
         let node = KeyFiles::new(home.clone()).signing(Stream::Node)?;
         let (run, sync) = read_all(&home.head(), &node.public(), &mac_key(&node))?;
         let newest_sync = sync.into_iter().filter_map(Slot::record).max_by_key(|r| r.counter);
@@ -199,15 +195,23 @@ impl Store {
     /// # Errors
     /// [`StoreError::Head`] and [`StoreError::Broken`] when the store is not the one that was promised.
     pub fn open(home: &Home, settings: Settings) -> Result<(Self, Opened), StoreError> {
-        let opened = Self::open_found(home, settings);
+        let lock = lock_ledger(home)?;
+        // The same lock, held until the journals have been looked after.
+        let held = lock.try_clone().map_err(StoreError::file(home.path()))?;
+        let opened = Self::open_locked(home, settings, lock);
         if opened.is_err() {
             keep_refused_journal(home);
         }
+        drop(held);
         opened
     }
 
-    fn open_found(home: &Home, settings: Settings) -> Result<(Self, Opened), StoreError> {
-        let mut found = Found::look(home, &settings)?;
+    fn open_locked(
+        home: &Home,
+        settings: Settings,
+        lock: File,
+    ) -> Result<(Self, Opened), StoreError> {
+        let mut found = Found::look(home, &settings, lock)?;
         let stop = found.verdict?;
         if stop != Stop::Clean {
             found.log.check_tail()?;
@@ -235,7 +239,7 @@ impl Store {
         home: &Home,
         settings: Settings,
     ) -> Result<Option<(Self, Accepted)>, StoreError> {
-        let mut found = Found::look(home, &settings)?;
+        let mut found = Found::look(home, &settings, lock_ledger(home)?)?;
         found.log.check_tail()?;
         found.log.check_signatures(found.admitted)?;
         let Err(refusal) = found.verdict else { return Ok(None) };
@@ -284,6 +288,14 @@ pub(super) fn derived_key(node: &SigningKey, domain: Domain, label: &[u8]) -> Le
     let signature = node.sign(HEAD_PREFIX, label);
     let key: Bytes32 = digest(domain, signature.as_slice());
     LedgerSecret::new(key.0)
+}
+
+fn lock_ledger(home: &Home) -> Result<File, StoreError> {
+    if home.has_ledger() {
+        lock(home)
+    } else {
+        Err(StoreError::NoLedger { path: home.path().to_owned() })
+    }
 }
 
 /// One owner at a time.

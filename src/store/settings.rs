@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use events::bytes::Bytes16;
 use events::ids::Millis;
 use fjall::PersistMode;
+use nix::unistd::geteuid;
 
 use super::boot;
 
@@ -71,10 +72,13 @@ pub fn clock() -> Millis {
     Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
 }
 
-/// `$XDG_RUNTIME_DIR/ferry`, else a folder under the temporary one.
+/// `$XDG_RUNTIME_DIR/ferry`, else a folder of this user's under the temporary one.
 fn runtime_folder() -> PathBuf {
     let named = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
-    named.map_or_else(std::env::temp_dir, PathBuf::from).join("ferry")
+    match named {
+        Some(folder) => PathBuf::from(folder).join("ferry"),
+        None => std::env::temp_dir().join(format!("ferry-{}", geteuid())),
+    }
 }
 
 fn witness_folder() -> Option<PathBuf> {

@@ -5,9 +5,9 @@
 //! over name, version, position and the rest, so that nobody can plant a world.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use events::bytes::Bytes;
@@ -16,6 +16,7 @@ use events::head::Head;
 use events::ids::{Digest, LedgerId, Seq};
 use projections::projection::Projection;
 use projections::world::World;
+use tempfile::NamedTempFile;
 
 use super::StoreError;
 
@@ -71,12 +72,10 @@ impl Snapshots {
         rest.extend_from_slice(&world.snapshot());
         let proof = mac(&self.key, &self.message(head.next, &rest));
         let path = self.folder.join(name(head.next));
-        let part = path.with_extension("part");
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&part)?;
+        let mut file = NamedTempFile::new_in(&self.folder)?;
         file.write_all(proof.as_bytes())?;
         file.write_all(&rest)?;
-        fs::rename(&part, &path)?;
+        file.persist(&path)?;
         for (_, path) in self.stored().into_iter().skip(KEPT) {
             fs::remove_file(path)?;
         }

@@ -118,7 +118,7 @@ pub(crate) fn folded(log: &MemoryLog, head: &SignedHead) -> Result<(Folded, Wind
     let kinds = KindTable::current();
     let checks = Checks { kinds: &kinds, signatures: Signatures::Check, head: Some(head) };
     match fold(log, checks, observed) {
-        Ok(folded) => Ok((folded, gather.finish(0, u64::MAX))),
+        Ok(folded) => Ok((folded, gather.resolve().window(0, u64::MAX))),
         Err(FoldError::Fault(fault)) => Err(fault),
         Err(FoldError::Store(never)) => match never {},
     }

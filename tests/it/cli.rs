@@ -359,7 +359,7 @@ fn keys_are_drawn_rotated_and_revoked() {
 }
 
 #[test]
-fn a_rotation_that_was_cut_short_is_finished_or_forgotten() {
+fn a_rotation_that_was_cut_short_is_finished_or_waits_for_the_next() {
     let ledger = Ledger::new();
     let keys = ledger.home().join("keys");
     // Drawn, and the ledger never heard of it.
@@ -369,10 +369,12 @@ fn a_rotation_that_was_cut_short_is_finished_or_forgotten() {
     std::fs::copy(keys.join("agent.key"), &drawn).unwrap();
     std::fs::write(&drawn, [7; 32]).unwrap();
     ledger.says(&["ledger", "head"]);
-    assert!(!drawn.exists(), "forgotten");
+    assert!(drawn.exists(), "it waits");
     assert_eq!(std::fs::read(keys.join("agent.key")).unwrap(), old);
     // The ledger has heard of this one: it takes its place.
     assert_eq!(std::fs::read(keys.join("proxy.key")).unwrap(), old);
+    ledger.says(&["keys", "rotate", "agent"]);
+    assert_eq!(std::fs::read(keys.join("agent.key")).unwrap(), [7; 32]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use events::money::Pico;
 use events::payload::{
     Actor, ActorChange, Amend, AmendReason, ClockCorrected, DispatchResult, Ending, Finding,
     FindingCode, Finish, Import, LedgerOpened, Name, Parts, Price, PriceBook, Rates, RawPairs,
-    SourceKey, Stream, Tier, Turn, TurnClosed, Window,
+    SourceKey, Stream, Tier, Turn, TurnClosed, TurnFacts, Window,
 };
 use events::rate::Rate;
 use events::usage::{Convention, RawUsage, Usage};
@@ -114,6 +114,15 @@ pub(crate) fn examples() -> Vec<Example> {
             turn_at: 1_767_571_200_001,
             replaces: usage,
             usage: Usage { output: Some(420), ..usage },
+            turn: Some(TurnFacts {
+                was_at: 1_767_571_200_002,
+                conversation: Bytes([8; 16]),
+                subagent: Some(Bytes([9; 16])),
+                news: Some(Parts::TEXT),
+                prefix_tokens: Some(71),
+                parts: Some(Parts::THINKING),
+                finish: Finish::Length,
+            }),
             reason: AmendReason::ProviderFinal,
         }),
         example(&Import {

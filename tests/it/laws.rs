@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use events::bytes::Bytes;
 use events::event::{Body, Events};
 use events::head::SignedHead;
 use events::kind::KindTable;
 use events::log::{Log as _, ReadLog as _};
 use events::memory::{MemoryLog, Stored};
-use events::payload::{Actor, ActorChange, Amend, AmendReason, Ending, Name, Stream, TurnClosed};
+use events::payload::{
+    Actor, ActorChange, Amend, AmendReason, Ending, Finish, Name, Parts, Stream, TurnClosed,
+    TurnFacts,
+};
 use events::usage::Usage;
 use projections::gather::{Gather, Window};
 use projections::projection::{Located, Projection};
@@ -52,6 +56,15 @@ impl Said {
                 turn_at: *at / 2,
                 replaces: *replaces,
                 usage: *usage,
+                turn: (at % 3 == 0).then(|| TurnFacts {
+                    was_at: *at,
+                    conversation: Bytes([u8::try_from(at % 5).unwrap(); 16]),
+                    subagent: None,
+                    news: Some(Parts::TEXT),
+                    prefix_tokens: Some(7),
+                    parts: None,
+                    finish: Finish::EndTurn,
+                }),
                 reason: AmendReason::SourceGrew,
             }
             .push(events, *at, subject(*about)),
@@ -185,7 +198,7 @@ proptest! {
                     gather.tell(located, body);
                 }
             });
-            (gather.finish(0, u64::MAX), world.days.digest())
+            (gather.resolve().window(0, u64::MAX), world.days.digest())
         };
         prop_assert_eq!(gathered(&one_after_the_other), gathered(&interleaved));
     }

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Name;
+use super::{Finish, Name, Parts};
+use crate::bytes::Bytes16;
 use crate::codes::codes;
 use crate::ids::Millis;
 use crate::usage::Usage;
@@ -19,6 +20,25 @@ codes! {
     }
 }
 
+/// A turn's facts, all of them, as they are known now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnFacts {
+    /// When the turn was believed to have arrived before: what it is not booked on any more.
+    pub was_at: Millis,
+    /// Keyed digest of the conversation's id.
+    pub conversation: Bytes16,
+    /// Keyed digest of the sub-agent's id; `None` is the main agent.
+    pub subagent: Option<Bytes16>,
+    /// What is new in the prompt since the turn before.
+    pub news: Option<Parts>,
+    /// Longest prefix of the prompt that was sent before in this conversation, in tokens.
+    pub prefix_tokens: Option<u32>,
+    /// What the answer holds.
+    pub parts: Option<Parts>,
+    /// Why the answer ended.
+    pub finish: Finish,
+}
+
 /// New usage for the result (subject, `attempt`). Of several amends the one with the highest
 /// (`at`, event id) counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,12 +48,14 @@ pub struct Amend<'a> {
     /// The engine that served it.
     #[serde(borrow)]
     pub engine: Name<'a>,
-    /// When the turn arrived: what the change is booked on.
+    /// When the turn arrived, as is known now: what the change is booked on.
     pub turn_at: Millis,
     /// The figure it replaces, so that sums can be moved without looking back.
     pub replaces: Usage,
     /// The better figure.
     pub usage: Usage,
+    /// What is now known of the turn itself, where a source has told more of it; `None`: what was said.
+    pub turn: Option<TurnFacts>,
     /// Why.
     pub reason: AmendReason,
 }

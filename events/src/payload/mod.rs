@@ -19,7 +19,7 @@ mod turn;
 mod turn_closed;
 
 pub use actor::{Actor, ActorChange, Stream};
-pub use amend::{Amend, AmendReason};
+pub use amend::{Amend, AmendReason, TurnFacts};
 pub use clock_corrected::ClockCorrected;
 pub use finding::{Finding, FindingCode};
 pub use import::Import;

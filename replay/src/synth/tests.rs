@@ -38,7 +38,7 @@ fn gathered(log: &MemoryLog, written: &Written) -> Window {
             gather.tell(located, body);
         }
     });
-    gather.finish(0, u64::MAX)
+    gather.resolve().window(0, u64::MAX)
 }
 
 #[test]

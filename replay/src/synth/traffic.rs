@@ -115,6 +115,7 @@ impl Stage {
                 turn_at: asked.turn_at,
                 replaces: answer.usage,
                 usage,
+                turn: None,
                 reason,
             };
             let (turn, again) = (asked.subject, asked.is_amended_twice());

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -22,6 +23,15 @@ pub(in crate::ledger) enum ConnectError {
     Nobody,
     /// The owner says other things than this ferry.
     OtherVersion(String),
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(in crate::ledger) enum AskError {
+    /// The owner says why, or is gone.
+    Command(CommandError),
+    /// What it says makes no sense.
+    Confused,
 }
 
 /// A connection to the owner.
@@ -57,17 +67,25 @@ impl Client {
         &self.version
     }
 
-    /// Asks, and waits for the answer.
-    pub(in crate::ledger) fn ask(&self, ask: &Ask<'_>) -> Result<Reply, CommandError> {
+    /// Asks, and waits for the answer. After a failure to understand each other the connection is over.
+    pub(in crate::ledger) fn ask(&self, ask: &Ask<'_>) -> Result<Reply, AskError> {
         let stream = &mut *self.stream.borrow_mut();
-        let asked = protocol::write(stream, ask).and_then(|()| protocol::receive::<Reply>(stream));
-        match asked {
-            Ok(Reply::Failed(error)) => Err(error),
-            Ok(reply) => Ok(reply),
-            Err(error) if error.kind() == ErrorKind::InvalidData => {
-                Err(CommandError::Refused(format!("the owner's answer makes no sense: {error}")))
+        let asked = match protocol::write(stream, ask) {
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                return Err(AskError::Command(CommandError::Refused(error.to_string())));
             }
-            Err(_) => Err(CommandError::UnknownOutcome),
+            written => written.and_then(|()| protocol::receive::<Reply>(stream)),
+        };
+        match asked {
+            Ok(Reply::Failed(error)) => Err(AskError::Command(error)),
+            Ok(reply) => Ok(reply),
+            Err(error) => {
+                let _ = stream.shutdown(Shutdown::Both);
+                Err(match error.kind() {
+                    ErrorKind::InvalidData => AskError::Confused,
+                    _ => AskError::Command(CommandError::UnknownOutcome),
+                })
+            }
         }
     }
 }

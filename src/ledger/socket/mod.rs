@@ -5,6 +5,6 @@ mod path;
 mod protocol;
 mod server;
 
-pub(super) use client::{Client, ConnectError};
+pub(super) use client::{AskError, Client, ConnectError};
 pub(super) use protocol::{Ask, Reply};
 pub(super) use server::Server;

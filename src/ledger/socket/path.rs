@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use events::ids::LedgerId;
+use nix::unistd::geteuid;
 
 use crate::store::Home;
 
@@ -32,16 +32,18 @@ pub(super) fn find(home: &Home) -> PathBuf {
 }
 
 /// Where an owner puts it: the folder is made, open to its user alone, and nothing lies in the way.
-pub(super) fn prepare(home: &Home, runtime: &Path, ledger: &LedgerId) -> io::Result<PathBuf> {
-    private_folder(&home.run(), home)?;
+pub(super) fn prepare(home: &Home, runtime: &Path) -> io::Result<PathBuf> {
+    private_folder(&home.run())?;
     let path = plain(home);
     remove(&path)?;
     remove(&pointer(home))?;
     if path.as_os_str().len() <= PATH_BYTES_MAX {
         return Ok(path);
     }
-    private_folder(runtime, home)?;
-    let path = runtime.join(format!("{}.sock", &ledger.to_string()[..32]));
+    private_folder(runtime)?;
+    // By the folder it stands for: of one ledger there may be copies.
+    let folder = fs::metadata(home.path())?;
+    let path = runtime.join(format!("{:x}-{:x}.sock", folder.dev(), folder.ino()));
     remove(&path)?;
     fs::write(pointer(home), path.as_os_str().as_bytes())?;
     Ok(path)
@@ -61,10 +63,11 @@ fn remove(path: &Path) -> io::Result<()> {
 
 /// Makes a folder, or makes sure that one that is there is the same user's and closed to others: in a temporary
 /// folder anybody may have been first.
-fn private_folder(path: &Path, home: &Home) -> io::Result<()> {
+fn private_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-    let (folder, own) = (fs::symlink_metadata(path)?, fs::metadata(home.path())?);
-    if folder.is_dir() && folder.uid() == own.uid() && folder.mode() & 0o077 == 0 {
+    let folder = fs::symlink_metadata(path)?;
+    let is_own = folder.uid() == geteuid().as_raw();
+    if folder.is_dir() && is_own && folder.mode() & 0o077 == 0 {
         return Ok(());
     }
     let problem = format!("{} is not a folder of this user alone; remove it", path.display());
@@ -80,11 +83,10 @@ mod tests {
     fn a_long_path_moves_elsewhere_and_is_found() {
         let folder = tempfile::tempdir().unwrap();
         let runtime = folder.path().join("runtime");
-        let ledger = LedgerId::ZERO;
         for (name, moves) in [("short".to_owned(), false), ("long".repeat(30), true)] {
             let home = Home::new(folder.path().join(name));
             fs::create_dir(home.path()).unwrap();
-            let path = prepare(&home, &runtime, &ledger).unwrap();
+            let path = prepare(&home, &runtime).unwrap();
             assert_eq!(path.starts_with(&runtime), moves);
             assert_eq!(find(&home), path);
             assert!(path.as_os_str().len() <= PATH_BYTES_MAX + 50);
@@ -101,9 +103,9 @@ mod tests {
         let open = folder.path().join("open");
         fs::create_dir(&open).unwrap();
         fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).unwrap();
-        assert!(private_folder(&open, &home).is_err());
+        assert!(private_folder(&open).is_err());
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(home.path(), &link).unwrap();
-        assert!(private_folder(&link, &home).is_err());
+        assert!(private_folder(&link).is_err());
     }
 }

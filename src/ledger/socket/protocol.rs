@@ -87,7 +87,11 @@ pub(in crate::ledger) enum Reply {
 pub(super) fn write(out: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     let mut frame = vec![0; 4];
     rmp_serde::encode::write(&mut frame, message).map_err(io::Error::other)?;
-    let length = u32::try_from(frame.len() - 4).map_err(io::Error::other)?;
+    let length = u32::try_from(frame.len() - 4).unwrap_or(u32::MAX);
+    if length > FRAME_BYTES_MAX {
+        let problem = format!("{length} bytes at once; {FRAME_BYTES_MAX} are allowed");
+        return Err(io::Error::new(ErrorKind::InvalidInput, problem));
+    }
     frame[..4].copy_from_slice(&length.to_be_bytes());
     out.write_all(&frame)
 }

@@ -4,15 +4,18 @@ use events::admission::Admitted;
 use events::batch::Author;
 use events::event::Events;
 use events::hash::LedgerSecret;
-use events::ids::Millis;
+use events::ids::{Digest, Millis};
 use events::kind::KindTable;
 use events::log::{Log as _, ReadLog as _};
 use events::memory::MemoryLog;
-use events::payload::{Finish, Name, RawPairs};
+use events::payload::{Actor, ActorChange, Finish, Name, Parts, RawPairs, Stream};
 use events::usage::Usage;
+use projections::gather::Window;
+use projections::projection::Projection as _;
+use proptest::prelude::*;
 use replay::import::{Basis, ImportedTurn, Importer, Recorded};
 
-use crate::build::{LEDGER, admitted, author, folded, head_of, key, opened, usage};
+use crate::build::{LEDGER, admitted, append, author, folded, head_of, key, opened, usage};
 
 fn imported(row: &str, at: Millis, usage: Usage) -> ImportedTurn<'_> {
     ImportedTurn {
@@ -37,28 +40,89 @@ fn imported(row: &str, at: Millis, usage: Usage) -> ImportedTurn<'_> {
 }
 
 fn import(log: &mut MemoryLog, rows: &[(&str, Millis, Usage)]) -> Vec<Recorded> {
+    let turns: Vec<_> = rows.iter().map(|(row, at, usage)| imported(row, *at, *usage)).collect();
+    import_turns(log, &turns)
+}
+
+fn import_turns(log: &mut MemoryLog, turns: &[ImportedTurn<'_>]) -> Vec<Recorded> {
     let secret = LedgerSecret::new([9; 32]);
     let keyring = folded(log, &head_of(log)).unwrap().0.world.keyring;
     let kinds = KindTable::current();
     let basis = Basis { log: &*log, keyring: &keyring, secret: &secret, kinds: &kinds };
     let (mut importer, mut events) = (Importer::default(), Events::new());
-    let mut decide = |(row, at, usage): &(&str, Millis, Usage)| {
-        importer.decide(&basis, &imported(row, *at, *usage), &mut events).unwrap()
-    };
-    let recorded = rows.iter().map(&mut decide).collect();
+    let recorded =
+        turns.iter().map(|turn| importer.decide(&basis, turn, &mut events).unwrap()).collect();
     let mut author = Author::new(key(2), LEDGER, log.tip(&key(2).public()));
     let batch = Admitted::own(&mut author, events);
-    log.append(batch.as_slice(), rows.last().map_or(0, |row| row.1)).unwrap();
+    log.append(batch.as_slice(), turns.last().map_or(0, |turn| turn.at)).unwrap();
     recorded
+}
+
+/// What every order of rows has to come to: turns, and every free projection.
+fn outcome(log: &MemoryLog) -> (Window, Digest) {
+    let (folded, window) = folded(log, &head_of(log)).unwrap();
+    (window, folded.world.days.digest())
+}
+
+fn row() -> impl Strategy<Value = (u8, Millis, u8, Option<u8>, Usage, u8, u8)> {
+    let usage = (0..4_u32, 0..4_u32).prop_map(|(prompt, output)| usage(prompt, output));
+    // Days apart, so that what is known better moves from day to day.
+    let at = (0..4_u64).prop_map(|day| day * 90_000_000);
+    (0..3_u8, at, 0..3_u8, prop::option::of(0..4_u8), usage, 0..4_u8, 0..2_u8)
+}
+
+proptest! {
+    // Copies of rows that each tell a part: in any order, in two halves, and twice.
+    #[test]
+    fn rows_come_to_the_same_in_any_order_in_halves_and_again(
+        rows in prop::collection::vec(row(), 1..9),
+        order in any::<u64>(),
+        cut in 0..9_usize,
+    ) {
+        let names: Vec<String> = rows.iter().map(|row| format!("m{}", row.0)).collect();
+        let turns: Vec<ImportedTurn<'_>> = rows
+            .iter()
+            .zip(&names)
+            .map(|((_, at, conversation, news, usage, finish, agent), name)| ImportedTurn {
+                conversation: ["c1", "c2", "c3"][usize::from(*conversation)],
+                subagent: (*agent == 1).then_some("a"),
+                news: news.map(|news| Parts(1 << news)),
+                finish: [Finish::Unknown, Finish::EndTurn, Finish::ToolUse, Finish::Length]
+                    [usize::from(*finish)],
+                parts: news.map(Parts),
+                prefix_tokens: news.map(u32::from),
+                ..imported(name, *at, *usage)
+            })
+            .collect();
+        let mut shuffled = turns.clone();
+        let mut dice = order;
+        for index in (1..shuffled.len()).rev() {
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            shuffled.swap(index, usize::try_from(dice >> 33).unwrap() % (index + 1));
+        }
+        let mut whole = opened();
+        import_turns(&mut whole, &turns);
+        let expected = outcome(&whole);
+        let mut again = opened();
+        let (first, second) = shuffled.split_at(cut.min(shuffled.len()));
+        import_turns(&mut again, second);
+        import_turns(&mut again, first);
+        prop_assert_eq!(&outcome(&again), &expected);
+        let head = again.head();
+        let repeated = import_turns(&mut again, &turns);
+        prop_assert!(repeated.iter().all(|recorded| *recorded == Recorded::Repeated));
+        prop_assert_eq!(again.head(), head);
+    }
 }
 
 #[test]
 fn case_16_one_answer_logged_per_block_counts_once() {
     let row = |at| ("m1", at, usage(100, 20));
-    for orders in [[1, 2, 3], [3, 1, 2]] {
+    // A copy with an earlier time stamp tells when the turn really was.
+    for (orders, second) in [([1, 2, 3], Recorded::Repeated), ([3, 1, 2], Recorded::Amended)] {
         let mut log = opened();
         let first = import(&mut log, &orders.map(row));
-        assert_eq!(first, [Recorded::New, Recorded::Repeated, Recorded::Repeated]);
+        assert_eq!(first, [Recorded::New, second, Recorded::Repeated]);
         let head = log.head();
         assert_eq!(
             import(&mut log, &orders.map(row)),
@@ -73,7 +137,7 @@ fn case_16_one_answer_logged_per_block_counts_once() {
             (Some(100), Some(20))
         );
         assert_eq!(
-            folded.world.days.iter().map(|(_, models)| models["acme/m1"].results).sum::<u64>(),
+            folded.world.days.iter().map(|(_, models)| models["acme/m1"].results).sum::<i64>(),
             1
         );
     }
@@ -146,6 +210,7 @@ fn what_strangers_say_of_a_turn_does_not_keep_its_figures_out() {
         turn_at: 5,
         replaces: usage(100, 20),
         usage: usage(100, 9_000),
+        turn: None,
         reason: events::payload::AmendReason::Corrected,
     };
     let mut events = Events::new();
@@ -154,6 +219,29 @@ fn what_strangers_say_of_a_turn_does_not_keep_its_figures_out() {
     assert_eq!(import(&mut log, &[("m1", 7, usage(100, 420))]), [Recorded::Amended]);
     let (_, window) = folded(&log, &head_of(&log)).unwrap();
     assert_eq!(window.calls[0].output.get(), Some(420));
+}
+
+// What a key said while it had no right to has no effect, whatever right it got later.
+#[test]
+fn what_was_said_without_a_right_is_imported_with_one() {
+    let mut log = opened();
+    let secret = LedgerSecret::new([9; 32]);
+    let early = imported("m1", 5, usage(100, 20));
+    let mut events = Events::new();
+    events.push(5, early.subject(&secret), &early.turn(&secret)).unwrap();
+    events.push(5, early.subject(&secret), &early.result()).unwrap();
+    let batch = Admitted::own(&mut author(4), events);
+    log.append(batch.as_slice(), 5).unwrap();
+    let enrol = Actor {
+        key: key(4).public(),
+        stream: Stream::Proxy,
+        change: ActorChange::Enrolled,
+        replaces: None,
+    };
+    let tip = log.tip(&key(1).public());
+    append(&mut log, &mut Author::new(key(1), LEDGER, tip), &[(6, 4, &enrol)]);
+    assert_eq!(import(&mut log, &[("m1", 5, usage(100, 20))]), [Recorded::New]);
+    assert_eq!(outcome(&log).0.turns, 1);
 }
 
 #[test]

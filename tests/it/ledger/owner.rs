@@ -19,7 +19,7 @@ use replay::fold::verify;
 use std::ops::ControlFlow;
 
 use super::*;
-use crate::store::{journals, verified};
+use crate::store::{copied, journals, verified};
 
 fn import_event(turns: u64) -> Import<'static> {
     Import {
@@ -258,6 +258,32 @@ pub(super) fn batch_of(author: &mut Author, number: u8) -> SignedBatch {
     author.seal(events).unwrap()
 }
 
+// Batches of the owner's own key that come back, as from an export after a loss.
+#[test]
+fn own_batches_that_come_signed_are_gone_on_from() {
+    let (folder, home) = made();
+    let before = copied(&home, &folder.path().join("before"));
+    let mut lost = Vec::new();
+    let owner = Owner::start(&before, here()).unwrap();
+    import_here(owner.handle(), &[turn("a", 1, 1)]);
+    let collect = &mut |_, stored: &[u8]| {
+        let (entry, _, bytes) = Entry::split(stored).unwrap();
+        lost.push(SignedBatch { signature: entry.signature, bytes: bytes.to_vec() });
+        ControlFlow::Continue(())
+    };
+    owner.handle().view().read(4, collect).unwrap();
+    owner.close().unwrap();
+    let owner = Owner::start(&home, here()).unwrap();
+    for batch in lost {
+        owner.handle().append(batch).unwrap();
+    }
+    assert_eq!(
+        import_here(owner.handle(), &[turn("a", 1, 1), turn("b", 1, 1)]),
+        [Recorded::Repeated, Recorded::New]
+    );
+    owner.close().unwrap();
+}
+
 #[test]
 fn time_in_the_ledger_never_runs_back_but_for_a_clock_that_was_set_back() {
     let (_folder, home) = made();
@@ -324,13 +350,17 @@ fn a_rotated_key_is_used_from_the_next_event_on() {
     import_here(handle, &[turn("b", 3, 1)]);
     let counts = handle.ask(|world, _| world.counts).unwrap();
     assert_eq!((counts.events, counts.without_effect), (4 + 2 + 1 + 2, 0));
-    // A key that may not write is not written with.
-    let actor = Actor { key, stream: Stream::Proxy, change: ActorChange::Retired, replaces: None };
-    handle.run(Queue::Turns, &Command::ChangeKey { at: 4, actor }).unwrap();
-    let encoded = encode_turn(&turn("c", 5, 1));
-    let command = Command::ImportTurns(vec![RawBytes::new(&encoded)]);
-    let refused = handle.run(Queue::Turns, &command).unwrap_err();
-    assert!(refused.to_string().contains("proxy key may not write any more"), "{refused}");
+    // What would leave the ledger without a key to write with is refused.
+    let retire = Actor { key, stream: Stream::Proxy, change: ActorChange::Retired, replaces: None };
+    let stranger = SigningKey::from_secret(&[9; 32]).public();
+    let lost = Actor { key: stranger, stream: Stream::Proxy, change, replaces: Some(key) };
+    for (actor, why) in [(retire, "rotate it instead"), (lost, "secret is not beside the old one")]
+    {
+        let command = Command::ChangeKey { at: 4, actor };
+        let refused = handle.run(Queue::Turns, &command).unwrap_err().to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+    import_here(handle, &[turn("c", 5, 1)]);
     owner.close().unwrap();
 }
 
@@ -372,7 +402,7 @@ fn the_store_is_free_and_clean_after_closing() {
     assert!(matches!(Store::open(&home, here()), Err(StoreError::Busy)));
     let handle = owner.handle().clone();
     owner.close().unwrap();
-    assert!(matches!(handle.checkpoint(), Err(CommandError::Stopped(_))));
+    assert_eq!(handle.checkpoint(), Err(CommandError::Closed));
     assert!(handle.ask(|_, head| head.next).is_err());
     drop(handle);
     let (store, opened) = Store::open(&home, here()).unwrap();

@@ -238,6 +238,15 @@ fn whatever_comes_in_at_the_socket_the_owner_goes_on() {
 }
 
 #[test]
+fn an_owner_whose_socket_was_deleted_still_closes() {
+    let (_folder, home) = made();
+    let owner = Owner::start(&home, here()).unwrap();
+    std::fs::remove_dir_all(home.run()).unwrap();
+    import_here(owner.handle(), &[turn("a", 1, 1)]);
+    owner.close().unwrap();
+}
+
+#[test]
 fn an_owner_that_says_other_things_is_named() {
     let (_folder, home) = made();
     let _lock = std::fs::File::options().write(true).open(home.path().join("lock")).unwrap();

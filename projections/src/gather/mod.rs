@@ -4,15 +4,18 @@
 //! were appended in: of repeated turns or results the lowest (`at`, event id) counts, of amends the
 //! highest; everything is booked on the turn's `at`.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod resolve;
+
+use std::collections::BTreeMap;
 
 use events::event::Body;
 use events::hash::draw_u16;
-use events::ids::{BatchId, EventId, LedgerId, Millis, Seq, Subject};
-use events::payload::Parts;
+use events::ids::{BatchId, LedgerId, Millis, Seq, Subject};
+use events::payload::{Parts, TurnFacts};
 use events::usage::{Usage, UsageMarks};
 use sha2::{Digest as _, Sha256};
 
+pub use self::resolve::Resolved;
 use crate::projection::Located;
 
 /// A token count that may be unknown, in four bytes.
@@ -126,6 +129,7 @@ struct Place {
     seq: Seq,
 }
 
+#[derive(Clone, Copy)]
 struct TurnFact {
     turn: Subject,
     place: Place,
@@ -135,8 +139,11 @@ struct TurnFact {
     news: Parts,
     turn_coin: u16,
     session_coin: u16,
+    /// Coins of the source's own, which no better knowledge of the lane changes.
+    has_own_coins: bool,
 }
 
+#[derive(Clone, Copy)]
 struct UsageFact {
     turn: Subject,
     attempt: u16,
@@ -145,14 +152,20 @@ struct UsageFact {
     usage: Usage,
 }
 
-/// Collects events until [`Gather::finish`].
+struct AmendFact {
+    result: UsageFact,
+    turn_at: Millis,
+    turn: Option<TurnFacts>,
+}
+
+/// Collects events until [`Gather::resolve`].
 pub struct Gather {
     ledger: LedgerId,
     with_coins: bool,
     batches: Vec<(Seq, BatchId)>,
     turns: Vec<TurnFact>,
     results: Vec<UsageFact>,
-    amends: Vec<UsageFact>,
+    amends: Vec<AmendFact>,
     models: BTreeMap<String, u32>,
     labels: BTreeMap<Subject, String>,
 }
@@ -194,6 +207,7 @@ impl Gather {
                     news: fact.news.unwrap_or_default(),
                     turn_coin,
                     session_coin,
+                    has_own_coins: key.is_some(),
                 });
             }
             Body::Result(fact) => {
@@ -204,7 +218,8 @@ impl Gather {
             Body::Amend(fact) => {
                 let engine = self.model(fact.engine.as_str());
                 let (attempt, usage) = (fact.attempt, fact.usage);
-                self.amends.push(UsageFact { turn, attempt, place, engine, usage });
+                let result = UsageFact { turn, attempt, place, engine, usage };
+                self.amends.push(AmendFact { result, turn_at: fact.turn_at, turn: fact.turn });
             }
             _ => return,
         }
@@ -212,12 +227,6 @@ impl Gather {
         if self.batches.last().is_none_or(|(first, _)| *first != start) {
             self.batches.push((start, *batch));
         }
-    }
-
-    /// The newest arrival among the turns so far.
-    #[must_use]
-    pub fn newest_arrival(&self) -> Option<Millis> {
-        self.turns.iter().map(|fact| fact.place.at).max()
     }
 
     fn model(&mut self, name: &str) -> u32 {
@@ -262,152 +271,10 @@ impl Gather {
         }
     }
 
-    fn event_id(&self, seq: Seq) -> Option<EventId> {
-        let index = self.batches.partition_point(|(first, _)| *first <= seq).checked_sub(1)?;
-        let (first, batch) = &self.batches[index];
-        Some(events::batch::event_id(batch, u32::try_from(seq - first).ok()?))
-    }
-
-    /// (`at`, event id); the id is looked up only where two events are at the same instant.
-    fn before(&self, left: Place, right: Place) -> std::cmp::Ordering {
-        left.at.cmp(&right.at).then_with(|| self.event_id(left.seq).cmp(&self.event_id(right.seq)))
-    }
-
-    /// Resolves what was gathered into the turns that arrived in `from..until`.
+    /// Resolves what was gathered: each turn once, with what is finally known of it.
     #[must_use]
-    pub fn finish(mut self, from: Millis, until: Millis) -> Window {
-        let mut turns = std::mem::take(&mut self.turns);
-        let mut results = std::mem::take(&mut self.results);
-        let mut amends = std::mem::take(&mut self.amends);
-        let order = |a: &UsageFact, b: &UsageFact| {
-            (a.turn, a.attempt)
-                .cmp(&(b.turn, b.attempt))
-                .then_with(|| self.before(a.place, b.place))
-        };
-        turns.sort_unstable_by(|a, b| {
-            a.turn.cmp(&b.turn).then_with(|| self.before(a.place, b.place))
-        });
-        results.sort_unstable_by(order);
-        amends.sort_unstable_by(|a, b| order(b, a));
-        let found = (turns.len() + results.len()) as u64;
-        turns.dedup_by_key(|fact| fact.turn);
-        results.dedup_by_key(|fact| (fact.turn, fact.attempt));
-        // Sorted backwards: the first left of each key is the highest.
-        amends.dedup_by_key(|fact| (fact.turn, fact.attempt));
-        let mut window =
-            Window { repeated: found - (turns.len() + results.len()) as u64, ..Window::default() };
-        let amended = amends.into_iter().map(|fact| ((fact.turn, fact.attempt), fact)).collect();
-        self.join(&turns, &results, &amended, from, until, &mut window);
-        window
-    }
-
-    fn join(
-        &self,
-        turns: &[TurnFact],
-        results: &[UsageFact],
-        amended: &BTreeMap<(Subject, u16), UsageFact>,
-        from: Millis,
-        until: Millis,
-        window: &mut Window,
-    ) {
-        let names = Names::of(self, turns);
-        let mut rest = results;
-        for turn in turns {
-            let orphans = rest.partition_point(|fact| fact.turn < turn.turn);
-            let (before, from_here) = rest.split_at(orphans);
-            let (mine, after) =
-                from_here.split_at(from_here.partition_point(|fact| fact.turn == turn.turn));
-            window.orphans += before.len() as u64;
-            rest = after;
-            if !(from..until).contains(&turn.place.at) {
-                continue;
-            }
-            window.turns += 1;
-            let unknown = UsageFact {
-                turn: turn.turn,
-                attempt: 0,
-                place: turn.place,
-                engine: turn.model,
-                usage: Usage::default(),
-            };
-            window.unanswered += u64::from(mine.is_empty());
-            let attempts = if mine.is_empty() { std::slice::from_ref(&unknown) } else { mine };
-            for (index, fact) in attempts.iter().enumerate() {
-                let usage = amended.get(&(fact.turn, fact.attempt)).unwrap_or(fact).usage;
-                let served = index + 1 == attempts.len();
-                window.calls.push(names.call(turn, fact, &usage, served));
-            }
-        }
-        window.orphans += rest.len() as u64;
-        window.calls.sort_unstable_by_key(|call| (call.lane, call.at, call.turn, call.attempt));
-        names.into_window(window);
-    }
-}
-
-/// Ordinals by sorted name: they do not depend on the order of arrival.
-struct Names {
-    lanes: BTreeMap<LaneKey, u32>,
-    conversations: BTreeMap<Subject, (u32, String)>,
-    models: Vec<u32>,
-    model_names: Vec<String>,
-}
-
-impl Names {
-    fn of(gather: &Gather, turns: &[TurnFact]) -> Self {
-        let mut lanes: BTreeMap<LaneKey, u32> = turns.iter().map(|fact| (fact.lane, 0)).collect();
-        let mut conversations: BTreeMap<Subject, (u32, String)> = BTreeMap::new();
-        for (((conversation, _), ordinal), number) in lanes.iter_mut().zip(0..) {
-            *ordinal = number;
-            conversations.entry(*conversation).or_default();
-        }
-        // Two sources may give two conversations one label.
-        let mut seen = BTreeSet::new();
-        let shared: BTreeSet<&String> =
-            gather.labels.values().filter(|label| !seen.insert(*label)).collect();
-        for ((key, (ordinal, label)), number) in conversations.iter_mut().zip(0..) {
-            *ordinal = number;
-            *label = match gather.labels.get(key) {
-                Some(label) if shared.contains(label) => {
-                    format!("{label} ({})", &key.to_string()[..8])
-                }
-                Some(label) => label.clone(),
-                None => key.to_string(),
-            };
-        }
-        let mut models = vec![0; gather.models.len()];
-        for ((_, arrival), ordinal) in gather.models.iter().zip(0..) {
-            models[*arrival as usize] = ordinal;
-        }
-        Self { lanes, conversations, models, model_names: gather.models.keys().cloned().collect() }
-    }
-
-    fn call(&self, turn: &TurnFact, fact: &UsageFact, usage: &Usage, served: bool) -> Call {
-        Call {
-            at: turn.place.at,
-            turn: turn.turn,
-            lane: self.lanes.get(&turn.lane).copied().unwrap_or(u32::MAX),
-            conversation: self.conversations.get(&turn.lane.0).map_or(u32::MAX, |slot| slot.0),
-            engine: self.models[fact.engine as usize],
-            prompt: usage.prompt.into(),
-            prefix: turn.prefix,
-            output: usage.output.into(),
-            reasoning: usage.reasoning.into(),
-            cache_read: usage.cache_read.into(),
-            cache_write_5m: usage.cache_write_5m.into(),
-            cache_write_1h: usage.cache_write_1h.into(),
-            images: usage.images.into(),
-            turn_coin: turn.turn_coin,
-            session_coin: turn.session_coin,
-            attempt: fact.attempt,
-            news: turn.news,
-            marks: usage.marks,
-            served,
-        }
-    }
-
-    fn into_window(self, window: &mut Window) {
-        window.conversations = self.conversations.into_values().map(|(_, label)| label).collect();
-        window.models = self.model_names;
+    pub fn resolve(self) -> Resolved {
+        Resolved::of(self)
     }
 }
 
