@@ -41,7 +41,7 @@ pub enum LedgerError {
 
 /// What stands between a process and the ledger.
 enum Access {
-    Owner(Owner),
+    Owner(Box<Owner>),
     Client(Client),
 }
 
@@ -236,7 +236,7 @@ fn patiently<T>(attempt: impl FnMut() -> Result<T, LedgerError>) -> Result<T, Le
 /// Opens the ledger, or finds its owner: of a ledger that is just being opened or closed neither works for a while.
 fn access(home: &Home, settings: &Settings) -> Result<Access, LedgerError> {
     patiently(|| match Owner::start(home, settings.clone()) {
-        Ok(owner) => Ok(Access::Owner(owner)),
+        Ok(owner) => Ok(Access::Owner(Box::new(owner))),
         Err(StoreError::Busy) => match Client::connect(home) {
             Ok(client) => Ok(Access::Client(client)),
             Err(ConnectError::Nobody) => Err(StoreError::Busy.into()),
