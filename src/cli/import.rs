@@ -5,8 +5,10 @@ use std::io::{BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use events::hash::{Domain, Hasher};
 use events::ids::{Digest, Subject};
 use events::payload::{Import as ImportEvent, Name};
+use indicatif::ProgressBar;
 use replay::import::{ImportedTurn, Recorded};
 use serde::Serialize;
 use serde_bytes::Bytes as RawBytes;
@@ -18,6 +20,7 @@ use crate::failure::{Failure, Kind};
 use crate::ledger::{self, Command, Ledger, LedgerError, Queue, TURNS_A_COMMAND_MAX, encode_turn};
 use crate::progress;
 use crate::store::clock;
+use crate::traffic::places::{self, Place};
 use crate::traffic::{Options, Row, TrafficError, read};
 
 /// Lines that could not be read and are named one by one; the rest is counted.
@@ -40,21 +43,21 @@ enum What {
     Traffic(Traffic),
 }
 
-/// Import recorded turns: agent-turn CSV or JSONL (docs/import.md)
+/// Import recorded turns: sessions of Claude Code and Codex, agent-turn CSV, JSONL (docs/import.md)
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Each turn is imported once, however often its file is: ids of rows are remembered.
-No text of prompts or answers is read.
+#[command(after_help = "Without a file it looks where Claude Code and Codex keep their sessions.
+Each turn is imported once, however often its file is: ids of rows are remembered.
+No text of prompts or answers is kept.
 
 Examples:
-  ferry import traffic turns.jsonl
+  ferry import traffic
+  ferry import traffic --dry-run
+  ferry import traffic ~/.claude/projects/-home-me-work
   ferry import traffic --source billing-export january.jsonl february.jsonl
-  ferry import traffic --start 2026-01-05 agent_turns.csv
-  ferry import traffic --dry-run turns.jsonl"
-)]
+  ferry import traffic --start 2026-01-05 agent_turns.csv")]
 struct Traffic {
-    /// The files
-    #[arg(required = true, value_name = "FILE")]
+    /// Files, or folders of sessions
+    #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Name of what gave the rows their ids; rows of one source with one id are one turn
     #[arg(long, value_name = "NAME")]
@@ -70,10 +73,17 @@ struct Traffic {
     json: bool,
 }
 
-/// What came of one file.
+/// What is read as one: a file, or a folder's sessions.
+struct Batch {
+    name: String,
+    files: Vec<PathBuf>,
+}
+
+/// What came of a file, or of a folder's sessions.
 #[derive(Debug, Default, Serialize)]
 struct Outcome {
     file: String,
+    files: u64,
     format: &'static str,
     rows: u64,
     turns: u64,
@@ -89,28 +99,39 @@ struct Outcome {
 impl Import {
     pub(super) fn run(&self) -> Result<(), Failure> {
         let What::Traffic(traffic) = &self.what;
-        if traffic.dry_run {
-            let outcomes: Result<Vec<Outcome>, Failure> =
-                traffic.files.iter().map(|file| traffic.count(file)).collect();
-            return traffic.print(&outcomes?);
-        }
-        let outcomes = self.home.with_ledger(|ledger| traffic.import(ledger))?;
+        let batches = traffic.batches()?;
+        let outcomes = if traffic.dry_run {
+            batches.iter().map(|batch| traffic.count(batch)).collect::<Result<Vec<_>, _>>()?
+        } else {
+            self.home.with_ledger(|ledger| {
+                batches.iter().map(|batch| traffic.import(ledger, batch)).collect()
+            })?
+        };
         traffic.print(&outcomes)
     }
 }
 
 impl Traffic {
-    fn import(&self, ledger: &Ledger) -> Result<Vec<Outcome>, Failure> {
-        if let Some(missing) = self.files.iter().find(|file| !file.is_file()) {
-            let problem = "there is no such file; nothing was imported";
-            return Err(Failure::usage(format!("importing {}", missing.display()), problem));
+    /// What there is to read: nothing is begun where something is missing.
+    fn batches(&self) -> Result<Vec<Batch>, Failure> {
+        if self.files.is_empty() {
+            return usual_batches();
         }
-        self.files.iter().map(|file| self.import_file(ledger, file)).collect()
+        let batch = |path: &PathBuf| {
+            let name = path.display().to_string();
+            let files = if path.is_dir() { places::sessions(path) } else { vec![path.clone()] };
+            if files.is_empty() || !path.exists() {
+                let problem = "there is no such file, or no session in it; nothing was imported";
+                return Err(Failure::usage(format!("importing {name}"), problem));
+            }
+            Ok(Batch { name, files })
+        };
+        self.files.iter().map(batch).collect()
     }
 
-    fn import_file(&self, ledger: &Ledger, file: &Path) -> Result<Outcome, Failure> {
+    fn import(&self, ledger: &Ledger, batch: &Batch) -> Result<Outcome, Failure> {
         let mut turns = Turns::new(ledger);
-        let mut outcome = self.each_row(file, &mut |turn| turns.push(turn))?;
+        let mut outcome = self.each_row(batch, &mut |turn| turns.push(turn))?;
         turns.send()?;
         let Turns { new, repeated, amended, .. } = turns;
         (outcome.turns, outcome.repeated, outcome.amended) = (new, repeated, amended);
@@ -122,47 +143,78 @@ impl Traffic {
         Ok(outcome)
     }
 
-    fn count(&self, file: &Path) -> Result<Outcome, Failure> {
+    fn count(&self, batch: &Batch) -> Result<Outcome, Failure> {
         let mut turns = 0;
-        let counted = self.each_row(file, &mut |_| {
+        let counted = self.each_row(batch, &mut |_| {
             turns += 1;
             Ok(())
         });
         counted.map(|outcome| Outcome { turns, ..outcome })
     }
 
-    fn each_row(
+    fn each_row(&self, batch: &Batch, take: &mut Take<'_>) -> Result<Outcome, Failure> {
+        let bytes = |path: &PathBuf| path.metadata().map_or(0, |metadata| metadata.len());
+        let bar = progress::bar("importing", batch.files.iter().map(bytes).sum());
+        let mut outcome = Outcome { file: batch.name.clone(), ..Outcome::default() };
+        let mut digests = Hasher::new(Domain::Source);
+        for path in &batch.files {
+            match self.read_file(path, &bar, take, &mut outcome) {
+                Ok(Some(digest)) => drop(digests.fixed(digest.as_slice())),
+                Ok(None) => {}
+                Err(failure) => {
+                    bar.finish_and_clear();
+                    return Err(failure);
+                }
+            }
+        }
+        bar.finish_and_clear();
+        outcome.digest = Some(digests.finish());
+        Ok(outcome)
+    }
+
+    /// Reads a file and gives the digest of its bytes. Of several, one that is no traffic is refused by name, and one
+    /// without a line is passed over.
+    fn read_file(
         &self,
         path: &Path,
-        take: &mut dyn FnMut(&ImportedTurn<'_>) -> Result<(), LedgerError>,
-    ) -> Result<Outcome, Failure> {
-        let reading = || format!("importing {}", path.display());
-        let file = File::open(path).map_err(|error| Failure::usage(reading(), error))?;
-        let bytes = file.metadata().map_or(0, |metadata| metadata.len());
-        let bar = progress::bar("importing", bytes);
-        let source = BufReader::new(bar.wrap_read(file));
+        bar: &ProgressBar,
+        take: &mut Take<'_>,
+        outcome: &mut Outcome,
+    ) -> Result<Option<Digest>, Failure> {
+        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
         let options = Options {
             format: None,
             start: self.start.map_or_else(start_of_today, When::millis),
             source: self.source.as_deref(),
+            file_name: &name,
         };
-        let mut outcome = Outcome { file: path.display().to_string(), ..Outcome::default() };
-        let summary = read(source, &options, &mut |row| match row {
-            Row::Turn(turn) => take(&turn),
-            Row::Refused(refusal) => {
-                outcome.refuse(path, &refusal.to_string());
-                Ok(())
-            }
+        let is_one_of_many = path.display().to_string() != outcome.file;
+        let reading = || format!("importing {}", path.display());
+        let opened = File::open(path).map_err(TrafficError::Io);
+        let summary = opened.and_then(|file| {
+            let source = BufReader::new(bar.wrap_read(file));
+            read(source, &options, &mut |row| match row {
+                Row::Turn(turn) => take(&turn),
+                Row::Refused(refusal) => {
+                    outcome.refuse(path, &refusal.to_string());
+                    Ok(())
+                }
+            })
         });
-        bar.finish_and_clear();
         match summary {
             Ok(summary) => {
+                outcome.files += 1;
                 outcome.format = summary.format.source();
-                outcome.rows = summary.rows;
-                outcome.digest = Some(summary.digest);
-                Ok(outcome)
+                outcome.rows += summary.rows;
+                Ok(Some(summary.digest))
             }
             Err(TrafficError::Stopped(error)) => Err(error.into()),
+            Err(TrafficError::Empty) if is_one_of_many => Ok(None),
+            Err(error) if is_one_of_many => {
+                outcome.rows += 1;
+                outcome.refuse(path, &error.to_string());
+                Ok(None)
+            }
             Err(error) => Err(Failure::usage(reading(), error)),
         }
     }
@@ -173,9 +225,13 @@ impl Traffic {
             return print_json(&mut out, &outcomes);
         }
         for outcome in outcomes {
-            let Outcome { file, rows, turns, repeated, amended, refused, .. } = outcome;
+            let Outcome { file, files, rows, turns, repeated, amended, refused, .. } = outcome;
             let new = if self.dry_run { "turns" } else { "new turns" };
-            write!(out, "{file}: {rows} rows, {turns} {new}")?;
+            write!(out, "{file}: ")?;
+            if *files > 1 {
+                write!(out, "{files} files, ")?;
+            }
+            write!(out, "{rows} rows, {turns} {new}")?;
             if !self.dry_run {
                 write!(out, ", {repeated} known already, {amended} with better figures")?;
             }
@@ -191,6 +247,31 @@ impl Traffic {
         Ok(())
     }
 }
+
+/// Where Claude Code and Codex keep their sessions; says what was found.
+fn usual_batches() -> Result<Vec<Batch>, Failure> {
+    let named =
+        |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let places = places::usual(std::env::home_dir().as_deref(), named);
+    for place in &places {
+        let (client, folder, files) = (place.client, place.folder.display(), place.files.len());
+        match files {
+            0 => anstream::eprintln!("{client}: no sessions in {folder}"),
+            _ => anstream::eprintln!("{client}: {files} sessions in {folder}"),
+        }
+    }
+    let found = places.into_iter().filter(|place| !place.files.is_empty());
+    let batches: Vec<Batch> = found
+        .map(|Place { folder, files, .. }| Batch { name: folder.display().to_string(), files })
+        .collect();
+    if batches.is_empty() {
+        let problem = "there are none in the usual places; name a file or a folder";
+        return Err(Failure::usage("looking for sessions", problem));
+    }
+    Ok(batches)
+}
+
+type Take<'t> = dyn FnMut(&ImportedTurn<'_>) -> Result<(), LedgerError> + 't;
 
 impl Outcome {
     fn refuse(&mut self, path: &Path, refusal: &str) {

@@ -3,20 +3,14 @@
 use std::borrow::Cow;
 
 use events::ids::Millis;
-use events::limits::TOKENS_MAX;
 use events::payload::{Ending, Finish, Parts};
 use events::usage::{Convention, RawUsage, Usage, UsageMarks};
-use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::draft::Draft;
-use super::fields::{AT_MAX, Problem};
-use super::value::Value;
+use super::fields::Problem;
+use super::value::{Value, instant, needed, syntax, text, tokens, word, wrong};
 
-/// Longest id of a row, conversation or agent, in bytes. Only digests of them are kept.
-const ID_BYTES_MAX: usize = 1_024;
-/// Smallest integer that is taken for milliseconds since 1970: 1973-03-03. Smaller ones are seconds.
-const MILLIS_MIN: i128 = 100_000_000_000;
 /// What sends turns of which a file does not say it.
 const UNKNOWN_CLIENT: &str = "unknown";
 
@@ -87,83 +81,6 @@ pub(super) fn draft(line: &[u8]) -> Result<Draft<'_>, Problem> {
         latency_ms,
         ending: ending(&fields.ending)?,
     })
-}
-
-fn needed<T>(field: &'static str, value: Option<T>) -> Result<T, Problem> {
-    value.ok_or(Problem::Missing { field })
-}
-
-fn wrong(field: &'static str, value: &Value<'_>, problem: impl Into<String>) -> Problem {
-    Problem::Field { field, value: value.to_string(), problem: problem.into() }
-}
-
-/// What the parser says, with the place in the line. It says nothing of what values hold.
-fn syntax(error: &serde_json::Error) -> Problem {
-    let text = error.to_string();
-    let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
-    let place = format!("{what} at byte {}", error.column());
-    Problem::Syntax(if error.is_data() {
-        place
-    } else if error.is_eof() {
-        format!("not JSON: {place}: the line is cut short")
-    } else {
-        format!("not JSON: {place}")
-    })
-}
-
-/// A text, or a number standing for one, as databases give ids.
-fn text<'l>(field: &'static str, value: Value<'l>) -> Result<Option<Cow<'l, str>>, Problem> {
-    match value {
-        Value::Absent => Ok(None),
-        Value::Text(text) if text.is_empty() => Err(Problem::field(field, "", "is empty")),
-        Value::Text(text) if text.len() > ID_BYTES_MAX => {
-            Err(Problem::field(field, &text, format!("is longer than {ID_BYTES_MAX} bytes")))
-        }
-        Value::Text(text) => Ok(Some(text)),
-        Value::Whole(number) => Ok(Some(Cow::Owned(number.to_string()))),
-        other => Err(wrong(field, &other, "is no text")),
-    }
-}
-
-fn word<'v>(field: &'static str, value: &'v Value<'_>) -> Result<Option<&'v str>, Problem> {
-    match value {
-        Value::Absent => Ok(None),
-        Value::Text(text) => Ok(Some(text)),
-        other => Err(wrong(field, other, "is no text")),
-    }
-}
-
-fn tokens(field: &'static str, value: &Value<'_>) -> Result<Option<u32>, Problem> {
-    match value {
-        Value::Absent => Ok(None),
-        Value::Whole(number) => {
-            let tokens = u32::try_from(*number).ok().filter(|tokens| *tokens <= TOKENS_MAX);
-            let out_of_range = || wrong(field, value, format!("is not from 0 to {TOKENS_MAX}"));
-            tokens.ok_or_else(out_of_range).map(Some)
-        }
-        other => Err(wrong(field, other, "is no whole number")),
-    }
-}
-
-/// An instant as RFC 3339 or milliseconds since 1970.
-fn instant(field: &'static str, value: &Value<'_>) -> Result<Option<Millis>, Problem> {
-    let millis = match value {
-        Value::Absent => return Ok(None),
-        Value::Text(text) => match text.parse::<Timestamp>() {
-            Ok(instant) => i128::from(instant.as_millisecond()),
-            Err(_) => {
-                let problem = "is no instant; write 2026-01-05T12:00:00Z, or milliseconds";
-                return Err(wrong(field, value, problem));
-            }
-        },
-        Value::Whole(number) if *number < MILLIS_MIN => {
-            return Err(wrong(field, value, "is too small for milliseconds since 1970"));
-        }
-        Value::Whole(number) => *number,
-        other => return Err(wrong(field, other, "is neither RFC 3339 nor whole milliseconds")),
-    };
-    let within = u64::try_from(millis).ok().filter(|millis| *millis <= AT_MAX);
-    within.ok_or_else(|| wrong(field, value, "is not from 1970 to 9999")).map(Some)
 }
 
 /// When the answer was complete and how long it took; each follows from the other.

@@ -5,8 +5,9 @@ use std::io::{self, BufRead, ErrorKind};
 use events::hash::{Domain, Hasher};
 use events::ids::Digest;
 
-/// Longest line that is read, in bytes without its end. Longer ones are passed over, not kept.
-pub(super) const LINE_BYTES_MAX: usize = 1 << 20;
+/// Longest line that is read, in bytes without its end: transcripts hold whole images. Longer ones are passed
+/// over, not kept.
+pub(super) const LINE_BYTES_MAX: usize = 1 << 24;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 

@@ -4,10 +4,14 @@
 //! never a prompt's or an answer's text.
 
 mod agent_turns_csv;
+mod claude_code;
+mod codex;
+mod content;
 mod draft;
 mod fields;
 mod jsonl;
 mod lines;
+pub(crate) mod places;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -28,6 +32,10 @@ use self::lines::{Line, Lines};
 pub(crate) enum Format {
     /// The columns of kv-cache-tester's agent turns.
     AgentTurnsCsv,
+    /// A session of Claude Code, as it keeps it.
+    ClaudeCode,
+    /// A session of Codex, as it keeps it.
+    Codex,
     /// A JSON object per line.
     Jsonl,
 }
@@ -38,6 +46,8 @@ impl Format {
     pub(crate) const fn source(self) -> &'static str {
         match self {
             Self::AgentTurnsCsv => replay::sample::SOURCE,
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
             Self::Jsonl => "jsonl",
         }
     }
@@ -53,6 +63,8 @@ pub(crate) struct Options<'a> {
     /// What the ids of rows are keyed under; `None`: [`Format::source`]. Files of one source share
     /// their ids, files of different ones do not.
     pub(crate) source: Option<&'a str>,
+    /// The file's name, without folders: some clients keep a session's id in it.
+    pub(crate) file_name: &'a str,
 }
 
 /// A line that is no turn.
@@ -79,7 +91,7 @@ pub(crate) enum Row<'a> {
 pub(crate) struct Summary {
     /// The file's format.
     pub(crate) format: Format,
-    /// Rows read, refused ones included. Blank lines and a header are none.
+    /// Calls of models read, and refused lines. Blank lines, a header, and what else a transcript holds are none.
     pub(crate) rows: u64,
     /// Of them: refused.
     pub(crate) refused: u64,
@@ -132,21 +144,27 @@ pub(crate) fn read<E: Error + 'static>(
 ) -> Result<Summary, TrafficError<E>> {
     let mut lines = Lines::new(source);
     let mut parser = None;
-    let mut tally = Tally { each, rows: 0, refused: 0 };
+    let mut tally = Tally { each, rows: 0, refused: 0, source: options.source };
     while let Some((number, line)) = lines.next()? {
         if line.is_blank() {
             continue;
         }
-        let (parser, is_row) = match &mut parser {
-            Some(parser) => (parser, true),
+        let (parser, is_header) = match &mut parser {
+            Some(parser) => (parser, false),
             none => {
                 let begun = Parser::begin(options, number, &line)?;
-                let is_row = matches!(begun, Parser::Jsonl);
-                (none.insert(begun), is_row)
+                let is_header = matches!(begun, Parser::AgentTurnsCsv(_));
+                (none.insert(begun), is_header)
             }
         };
-        if is_row {
-            tally.take(parser, options, number, &line).map_err(TrafficError::Stopped)?;
+        if !is_header {
+            let drafted = parser.draft(options, &line, number);
+            tally.take(parser.format(), number, drafted).map_err(TrafficError::Stopped)?;
+        }
+    }
+    if let Some(parser) = &mut parser {
+        for (number, draft) in parser.rest() {
+            tally.take(parser.format(), number, Ok(Some(draft))).map_err(TrafficError::Stopped)?;
         }
     }
     let format = parser.as_ref().map(Parser::format).or(options.format);
@@ -157,6 +175,8 @@ pub(crate) fn read<E: Error + 'static>(
 /// Reads the lines of one format.
 enum Parser {
     AgentTurnsCsv(Box<Columns>),
+    ClaudeCode(Box<claude_code::Session>),
+    Codex(Box<codex::Session>),
     Jsonl,
 }
 
@@ -169,8 +189,12 @@ impl Parser {
     ) -> Result<Self, TrafficError<E>> {
         let is_object = line.bytes.trim_ascii_start().starts_with(b"{");
         match options.format {
-            Some(Format::Jsonl) => Ok(Self::Jsonl),
+            None if is_object && codex::begins(line.bytes) => Ok(Self::codex(options)),
+            None if is_object && claude_code::begins(line.bytes) => Ok(Self::claude_code()),
             None if is_object => Ok(Self::Jsonl),
+            Some(Format::ClaudeCode) => Ok(Self::claude_code()),
+            Some(Format::Codex) => Ok(Self::codex(options)),
+            Some(Format::Jsonl) => Ok(Self::Jsonl),
             None if !Columns::are_in(line.bytes) => {
                 let start = fields::shown(&String::from_utf8_lossy(line.bytes));
                 Err(TrafficError::UnknownFormat { line: number, start })
@@ -181,20 +205,46 @@ impl Parser {
         }
     }
 
+    fn claude_code() -> Self {
+        Self::ClaudeCode(Box::default())
+    }
+
+    fn codex(options: &Options<'_>) -> Self {
+        Self::Codex(Box::new(codex::Session::of_file(options.file_name)))
+    }
+
     const fn format(&self) -> Format {
         match self {
             Self::AgentTurnsCsv(_) => Format::AgentTurnsCsv,
+            Self::ClaudeCode(_) => Format::ClaudeCode,
+            Self::Codex(_) => Format::Codex,
             Self::Jsonl => Format::Jsonl,
         }
     }
 
-    fn draft<'l>(&mut self, options: &Options<'_>, line: &Line<'l>) -> Result<Draft<'l>, Problem> {
+    /// The turn of a line; `None` when it is of none, or not of it alone.
+    fn draft<'l>(
+        &mut self,
+        options: &Options<'_>,
+        line: &Line<'l>,
+        number: u64,
+    ) -> Result<Option<Draft<'l>>, Problem> {
         if line.is_cut {
             return Err(Problem::TooLong);
         }
         match self {
-            Self::AgentTurnsCsv(columns) => columns.draft(line.bytes, options.start),
-            Self::Jsonl => jsonl::draft(line.bytes),
+            Self::AgentTurnsCsv(columns) => columns.draft(line.bytes, options.start).map(Some),
+            Self::ClaudeCode(session) => session.take(line.bytes, number).map(|()| None),
+            Self::Codex(session) => session.draft(line.bytes),
+            Self::Jsonl => jsonl::draft(line.bytes).map(Some),
+        }
+    }
+
+    /// The turns that are known whole only at the end, each with its first line.
+    fn rest(&mut self) -> Vec<(u64, Draft<'static>)> {
+        match self {
+            Self::ClaudeCode(session) => session.calls(),
+            Self::AgentTurnsCsv(_) | Self::Codex(_) | Self::Jsonl => Vec::new(),
         }
     }
 }
@@ -204,29 +254,32 @@ struct Tally<'t, 'e, E> {
     each: &'t mut Each<'e, E>,
     rows: u64,
     refused: u64,
+    source: Option<&'t str>,
 }
 
 impl<E> Tally<'_, '_, E> {
     fn take(
         &mut self,
-        parser: &mut Parser,
-        options: &Options<'_>,
+        format: Format,
         line: u64,
-        text: &Line<'_>,
+        drafted: Result<Option<Draft<'_>>, Problem>,
     ) -> Result<(), E> {
-        self.rows += 1;
-        let source = options.source.unwrap_or(parser.format().source());
-        let draft = match parser.draft(options, text) {
-            Ok(draft) => draft,
+        let draft = match drafted {
+            Ok(None) => return Ok(()),
+            Ok(Some(draft)) => draft,
             Err(problem) => return self.refuse(line, problem),
         };
-        match draft.turn(source) {
-            Ok(turn) => (self.each)(Row::Turn(turn)),
+        match draft.turn(self.source.unwrap_or(format.source())) {
+            Ok(turn) => {
+                self.rows += 1;
+                (self.each)(Row::Turn(turn))
+            }
             Err(problem) => self.refuse(line, problem),
         }
     }
 
     fn refuse(&mut self, line: u64, problem: Problem) -> Result<(), E> {
+        self.rows += 1;
         self.refused += 1;
         (self.each)(Row::Refused(Refusal { line, problem }))
     }

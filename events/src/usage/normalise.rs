@@ -12,6 +12,8 @@ pub enum Convention {
     Anthropic,
     /// OpenTelemetry `gen_ai.usage.*`: the input includes the cache.
     OpenTelemetry,
+    /// Codex's own records of Responses usage: the input includes the cache.
+    Codex,
 }
 
 /// A count as a provider states it.
@@ -76,6 +78,14 @@ const OPENTELEMETRY: Paths = Paths {
     reasoning: &["gen_ai.usage.reasoning.output_tokens"],
 };
 
+const CODEX: Paths = Paths {
+    prompt: &["input_tokens"],
+    read: &["cached_input_tokens"],
+    write: &[],
+    output: &["output_tokens"],
+    reasoning: &["reasoning_output_tokens"],
+};
+
 impl RawUsage {
     /// Brings the pairs to one convention.
     #[must_use]
@@ -83,6 +93,7 @@ impl RawUsage {
         let mut usage = match convention {
             Convention::OpenAi => self.inclusive(&OPENAI),
             Convention::OpenTelemetry => self.inclusive(&OPENTELEMETRY),
+            Convention::Codex => self.inclusive(&CODEX),
             Convention::Anthropic => self.anthropic(),
         };
         usage.marks = usage.marks.with(UsageMarks::RAW_TRUNCATED, self.is_truncated());

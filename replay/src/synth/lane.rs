@@ -276,6 +276,12 @@ impl Lane {
                 ("prompt_tokens", prompt),
                 ("prompt_tokens_details.cached_tokens", read),
             ]),
+            Convention::Codex => RawUsage::from_pairs([
+                ("cached_input_tokens", read),
+                ("input_tokens", prompt),
+                ("output_tokens", output),
+                ("reasoning_output_tokens", asked.reasoning(output)),
+            ]),
             // It says nothing of its cache: how the prompt splits is unknown.
             Convention::OpenTelemetry => RawUsage::from_pairs([
                 ("gen_ai.usage.input_tokens", prompt),

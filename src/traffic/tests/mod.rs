@@ -2,6 +2,7 @@
 
 mod csv;
 mod json;
+mod transcripts;
 
 use std::convert::Infallible;
 use std::io::BufReader;
@@ -100,7 +101,7 @@ fn a_huge_or_hostile_line_costs_nothing_but_itself() {
     let (rows, summary) = read_all(&text, &Options::default());
     assert_eq!((summary.rows, summary.refused), (6, 3));
     let refused = refusals(rows);
-    assert_eq!(refused[0], "line 1: longer than 1048576 bytes");
+    assert_eq!(refused[0], "line 1: longer than 16777216 bytes");
     assert!(refused[1].starts_with("line 3: not JSON: recursion limit exceeded"), "{refused:?}");
     assert!(refused[2].starts_with("line 5: not JSON: invalid unicode"), "{refused:?}");
 }
