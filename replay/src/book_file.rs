@@ -333,11 +333,10 @@ fn name(at: &str, text: &str) -> Result<(), BookFileError> {
 }
 
 fn check_date(text: &str) -> Result<(), BookFileError> {
-    let date: Result<jiff::civil::Date, _> = text.parse();
-    match date {
-        Ok(date) if date.to_string() == text => Ok(()),
-        _ => Err(field("dated", text, "is no day; write it as YYYY-MM-DD")),
+    if crate::dates::is_date(text) {
+        return Ok(());
     }
+    Err(field("dated", text, "is no day; write it as YYYY-MM-DD"))
 }
 
 fn minute(at: &str, key: &str, text: Option<&str>) -> Result<u16, BookFileError> {

@@ -26,9 +26,23 @@ pub fn instant(at: Millis) -> String {
     timestamp.map_or_else(|| date(at), |timestamp| timestamp.to_string())
 }
 
+/// True for a day written as `YYYY-MM-DD`.
+#[must_use]
+pub fn is_date(text: &str) -> bool {
+    text.parse::<jiff::civil::Date>().is_ok_and(|date| date.to_string() == text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_date_has_one_form() {
+        assert!(is_date("2026-07-02"));
+        for text in ["2026-7-2", "2026-02-30", "20260702", "2026-07-02T00:00", ""] {
+            assert!(!is_date(text), "{text:?}");
+        }
+    }
 
     #[test]
     fn any_instant_has_a_text() {
