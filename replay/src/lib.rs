@@ -11,6 +11,7 @@ pub mod fault;
 pub mod fold;
 pub mod import;
 pub mod naive;
+pub mod prices;
 pub mod report;
 pub mod reprice;
 pub mod sample;
