@@ -7,6 +7,7 @@
 pub mod book_file;
 mod chooser;
 pub mod dates;
+pub mod default_book;
 pub mod fault;
 pub mod fold;
 pub mod import;
