@@ -6,6 +6,7 @@
 mod cli;
 mod failure;
 pub mod ledger;
+mod policy;
 mod progress;
 mod render;
 pub mod store;

@@ -26,14 +26,14 @@ pub struct EnginePrice {
     pub windows: Vec<Window>,
     /// Where the price was read.
     pub source: String,
-    /// Position of the price event.
-    pub seq: Seq,
+    /// Position of the price event; `None` for a price from outside the ledger.
+    pub seq: Option<Seq>,
 }
 
 impl EnginePrice {
-    /// The price an event states.
+    /// The price an event states, or somebody states outside the ledger.
     #[must_use]
-    pub fn of(price: &Price<'_>, seq: Seq) -> Self {
+    pub fn of(price: &Price<'_>, seq: Option<Seq>) -> Self {
         Self {
             engine: price.engine.as_str().to_owned(),
             context: price.context,
@@ -43,6 +43,13 @@ impl EnginePrice {
             source: price.source.as_str().to_owned(),
             seq,
         }
+    }
+
+    /// True when it charges the same, wherever and whenever that was read.
+    #[must_use]
+    pub fn charges_the_same(&self, other: &Self) -> bool {
+        let terms = |price: &Self| (price.context, price.rates);
+        terms(self) == terms(other) && self.tiers == other.tiers && self.windows == other.windows
     }
 
     /// True when prompt and output fit the engine's context, or the context is unknown.
@@ -69,6 +76,10 @@ pub struct BookNames {
 }
 
 impl BookNames {
+    const fn has_names(&self) -> bool {
+        !self.aliases.is_empty() || !self.families.is_empty() || !self.rows.is_empty()
+    }
+
     fn of(book: &PriceBook<'_>) -> Self {
         let owned = |pairs: &[(Name<'_>, Name<'_>)]| {
             pairs.iter().map(|(a, b)| (a.as_str().to_owned(), b.as_str().to_owned())).collect()
@@ -88,6 +99,8 @@ impl BookNames {
 pub struct Book {
     engines: Table<String, EnginePrice>,
     names: Table<(), BookNames>,
+    /// What a person says that recorded names stand for: no part of the state a ledger folds to.
+    mapped: BTreeMap<String, String>,
 }
 
 impl Book {
@@ -108,10 +121,41 @@ impl Book {
         self.names.get(&())
     }
 
+    /// The same book with these prices in the place of its own.
+    #[must_use]
+    pub fn with(mut self, prices: impl IntoIterator<Item = EnginePrice>) -> Self {
+        for price in prices {
+            self.engines.insert(price.engine.clone(), price);
+        }
+        self.settle();
+        self
+    }
+
+    /// The same book with these names in the place of its own.
+    #[must_use]
+    pub fn with_names(mut self, names: BookNames) -> Self {
+        self.names.insert((), names);
+        self.settle();
+        self
+    }
+
+    /// The same book, with what a person says that recorded names stand for.
+    #[must_use]
+    pub fn mapping(mut self, mapped: BTreeMap<String, String>) -> Self {
+        self.mapped = mapped;
+        self
+    }
+
+    /// The engine a person's own mapping leads to.
+    fn mapped(&self, name: &str) -> Option<(Step, &EnginePrice)> {
+        Some((Step::Mapped, self.engine(self.mapped.get(name)?)?))
+    }
+
     /// The engine a person names: an id or an alias.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<(Step, &EnginePrice)> {
-        self.engine(name).map(|price| (Step::Exact, price)).or_else(|| {
+        let exact = || self.engine(name).map(|price| (Step::Exact, price));
+        self.mapped(name).or_else(exact).or_else(|| {
             let (_, engine) = self.names()?.aliases.iter().find(|(alias, _)| alias == name)?;
             Some((Step::Alias, self.engine(engine)?))
         })
@@ -120,7 +164,22 @@ impl Book {
     /// The engine a recorded model name stands for.
     #[must_use]
     pub fn recorded(&self, model: &str) -> Option<(Step, &EnginePrice)> {
-        candidates(model).find_map(|(step, name)| Some((step, self.engine(&name)?)))
+        let own = self.mapped(model);
+        own.or_else(|| candidates(model).find_map(|(step, name)| Some((step, self.engine(&name)?))))
+    }
+
+    /// Every step from a recorded name towards an engine, best first: the name that is looked for, and what is
+    /// there.
+    #[must_use]
+    pub fn steps(&self, model: &str) -> Vec<(Step, String, Option<&EnginePrice>)> {
+        let mapped = self.mapped.get(model).map(|name| (Step::Mapped, name.clone()));
+        let steps = mapped.into_iter().chain(candidates(model));
+        steps
+            .map(|(step, name)| {
+                let found = self.engine(&name);
+                (step, name, found)
+            })
+            .collect()
     }
 
     /// The engine of a recorded model's family: the first whose prefix begins its name.
@@ -144,20 +203,35 @@ type State = (BTreeMap<String, EnginePrice>, BTreeMap<(), BookNames>);
 
 impl Projection for Book {
     const NAME: &'static str = "book";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
     const ORDER: Order = Order::Local;
 
     fn genesis() -> Self {
-        Self { engines: Table::new("book.engines"), names: Table::new("book.names") }
+        Self {
+            engines: Table::new("book.engines"),
+            names: Table::new("book.names"),
+            mapped: BTreeMap::new(),
+        }
     }
 
     fn apply(&mut self, context: &Context, body: &Body<'_>) {
         match body {
             Body::Price(price) => {
-                let price = EnginePrice::of(price, context.seq);
+                let price = EnginePrice::of(price, Some(context.seq));
                 self.engines.insert(price.engine.clone(), price);
             }
-            Body::PriceBook(book) => self.names.insert((), BookNames::of(book)),
+            Body::PriceBook(book) => {
+                let said = BookNames::of(book);
+                let names = match self.names.get(&()) {
+                    // A list without names leaves those of the book before.
+                    Some(before) if !said.has_names() => {
+                        let (source, dated) = (said.source, said.dated);
+                        BookNames { source, dated, ..before.clone() }
+                    }
+                    _ => said,
+                };
+                self.names.insert((), names);
+            }
             _ => {}
         }
     }
@@ -180,6 +254,7 @@ impl Projection for Book {
         Ok(Self {
             engines: Table::of("book.engines", engines),
             names: Table::of("book.names", names),
+            mapped: BTreeMap::new(),
         })
     }
 }

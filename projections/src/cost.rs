@@ -1,6 +1,7 @@
 //! The one cost function: quantities times rates. Forecast, switch, budget, bill and replay all ask it.
 
 use events::cost::Cost;
+use events::hash::engine_subject;
 use events::ids::Millis;
 use events::money::Pico;
 use events::payload::{Rates, Window};
@@ -285,6 +286,8 @@ pub fn bill(price: &EnginePrice, at: Millis, quantities: &Quantities) -> Bill {
 #[derive(Clone, Debug)]
 pub struct Tariffs {
     price: EnginePrice,
+    /// Tells engines apart.
+    id: u64,
     /// By the smallest prompt each applies to, largest first; empty where the time of day matters.
     known: Vec<(u32, Tariff)>,
 }
@@ -300,7 +303,15 @@ impl Tariffs {
                 froms.chain([0]).map(|from| (from, Tariff::of(&price, 0, Some(from)))).collect();
             known.sort_by_key(|(from, _)| std::cmp::Reverse(*from));
         }
-        Self { price, known }
+        let mut id = [0; 8];
+        id.copy_from_slice(&engine_subject(&price.engine).0[..8]);
+        Self { id: u64::from_be_bytes(id), price, known }
+    }
+
+    /// A digest of the engine's name, to tell engines apart by.
+    #[must_use]
+    pub const fn id(&self) -> u64 {
+        self.id
     }
 
     /// What they are worked out from.

@@ -27,6 +27,8 @@ const VENDORS: &[(&str, &str)] = &[
 pub enum Step {
     /// The recorded name is the engine's id.
     Exact,
+    /// A person says what it stands for.
+    Mapped,
     /// A short name of the book.
     Alias,
     /// The model's own vendor has an entry for it.
@@ -45,6 +47,7 @@ impl Step {
     pub const fn label(self) -> &'static str {
         match self {
             Self::Exact => "exact id",
+            Self::Mapped => "policy",
             Self::Alias => "alias",
             Self::Vendor => "vendor's entry",
             Self::WithoutDate => "without date",

@@ -129,10 +129,10 @@ fn looks_like(known: &str, name: &str) -> bool {
         || strsim::damerau_levenshtein(&known, &name) <= 1 + name.len() / 5
 }
 
-/// What tells engines apart for caches and switches: the price event, or the name of an unpriced model.
+/// What tells engines apart for caches and switches: the engine, or the name of an unpriced model.
 pub(crate) fn identity(call: &Call, engine: Option<&Tariffs>) -> u64 {
     match engine {
-        Some(engine) => engine.price().seq << 1,
+        Some(engine) => engine.id() << 1,
         None => u64::from(call.engine) << 1 | 1,
     }
 }

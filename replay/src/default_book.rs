@@ -149,7 +149,7 @@ mod tests {
         assert_eq!((book.prices.len(), book.unpriced), (4_894, 382));
         let tiered = book.prices.iter().filter(|price| !price.tiers.is_empty()).count();
         assert_eq!(tiered, 190);
-        let digest = "e381a4f7271fb52e906af37b73d63c4b5148876e9f17e8b1a57c7a6870003706";
+        let digest = "2b5f1d64ff7873fa0f23170b8573f402768499dc982785b42432a75d7f918a6e";
         assert_eq!(book.digest.to_string(), digest);
         assert!(book.refused.is_empty());
     }

@@ -8,6 +8,7 @@ pub mod book_file;
 mod chooser;
 pub mod dates;
 pub mod default_book;
+pub mod effective_book;
 pub mod fault;
 pub mod fold;
 pub mod import;

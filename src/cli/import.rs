@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_bytes::Bytes as RawBytes;
 
 use super::home::HomeArg;
+use super::prices::Prices;
 use super::print_json;
 use super::when::When;
 use crate::failure::{Failure, Kind};
@@ -29,7 +30,7 @@ const REFUSALS_SHOWN: usize = 20;
 /// Ids may be long: a command is sent when it holds this many bytes.
 const COMMAND_BYTES: usize = 1024 * 1024;
 
-/// Bring recorded traffic into the ledger
+/// Bring recorded traffic, or prices, into the ledger
 #[derive(Debug, Args)]
 pub(super) struct Import {
     #[command(flatten)]
@@ -41,6 +42,7 @@ pub(super) struct Import {
 #[derive(Debug, Subcommand)]
 enum What {
     Traffic(Traffic),
+    Prices(Prices),
 }
 
 /// Import recorded turns: sessions of Claude Code and Codex, agent-turn CSV, JSONL (docs/import.md)
@@ -98,7 +100,16 @@ struct Outcome {
 
 impl Import {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        let What::Traffic(traffic) = &self.what;
+        let traffic = match &self.what {
+            What::Traffic(traffic) => traffic,
+            What::Prices(prices) => {
+                let list = prices.read()?;
+                if prices.is_dry_run() {
+                    return prices.run(&list, None);
+                }
+                return self.home.with_ledger(|ledger| prices.run(&list, Some(ledger)));
+            }
+        };
         let batches = traffic.batches()?;
         let outcomes = if traffic.dry_run {
             batches.iter().map(|batch| traffic.count(batch)).collect::<Result<Vec<_>, _>>()?

@@ -8,6 +8,8 @@ mod import;
 mod init;
 mod keys;
 mod ledger;
+mod models;
+mod prices;
 mod replay;
 mod when;
 
@@ -37,6 +39,7 @@ enum Command {
     Init(init::Init),
     Import(import::Import),
     Replay(replay::Replay),
+    Models(models::Models),
     Ledger(ledger::Ledger),
     Keys(keys::Keys),
     Doctor(doctor::Doctor),
@@ -65,6 +68,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Bench(command) => command.run(),
         Command::Doctor(command) => command.run(),
         Command::Replay(command) => command.run(),
+        Command::Models(command) => command.run(),
         Command::Ledger(command) => command.run(),
         Command::Keys(command) => command.run(),
         Command::Completions(command) => command.run(),

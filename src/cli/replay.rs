@@ -10,11 +10,12 @@ use events::ids::Millis;
 use events::kind::KindTable;
 use events::log::{Log, ReadLog};
 use events::memory::MemoryLog;
-use projections::book::Book;
+use projections::book::{Book, BookNames};
 use projections::gather::{Gather, Resolved, Window};
 use projections::projection::Projection as _;
 use projections::world::Effect;
-use replay::book_file::BookFile;
+use replay::default_book::default_book;
+use replay::effective_book::book_of;
 use replay::fold::{Checks, Folded, Signatures, fold};
 use replay::report::{Labelled, Report, Request, book_rows, default_rows, reference, report};
 use replay::reprice::By;
@@ -22,6 +23,7 @@ use replay::sample;
 use replay::strategy::{CacheOptions, Strategy, Ttl, WriteKind};
 
 use super::home::HomeArg;
+use super::prices::{effective_book, read_list};
 use super::print_json;
 use super::when::When;
 use crate::failure::{Failure, Kind};
@@ -83,8 +85,8 @@ pub(crate) struct Replay {
     /// Price every prompt token at the input rate
     #[arg(long)]
     no_cache: bool,
-    /// Use the prices of this book (JSON) instead of the ledger's
-    #[arg(long, value_name = "FILE")]
+    /// Use the prices of this list (docs/prices.md) instead of the ledger's; `default` is the bundled one
+    #[arg(long, value_name = "FILE|default")]
     prices: Option<PathBuf>,
     /// Print the report as JSON (docs/replay-json.md)
     #[arg(long, conflicts_with_all = ["csv", "digest"])]
@@ -173,7 +175,7 @@ impl Replay {
         &self,
         log: &L,
         checks: Checks<'_>,
-        prices: Option<&BookFile>,
+        prices: Option<&Prices>,
     ) -> Result<(), Failure> {
         let started = Instant::now();
         let (folded, gather) = read(log, checks)?;
@@ -203,22 +205,37 @@ impl Replay {
         (from.min(until), until)
     }
 
-    /// The prices that were given; else the ledger's; else the bundled ones.
-    fn book(&self, folded: &Folded, prices: Option<&BookFile>) -> Result<Book, Failure> {
+    /// The prices that were given; else the ones that count for the ledger. The sample has its own.
+    fn book(&self, folded: &Folded, prices: Option<&Prices>) -> Result<Book, Failure> {
+        let own = &folded.world.book;
         match prices {
-            Some(file) => Ok(file.book()),
-            None if folded.world.book.engines().next().is_some() => Ok(folded.world.book.clone()),
-            None => {
-                sample::book().map(|file| file.book()).map_err(|error| making_sample(error.into()))
-            }
+            Some(Prices { book, has_names: true }) => Ok(book.clone()),
+            // A list gives no names: those of the ledger's book lead into it.
+            Some(Prices { book, has_names: false }) => Ok(match own.names() {
+                Some(names) => book.clone().with_names(BookNames {
+                    source: book.names().map_or_else(String::new, |names| names.source.clone()),
+                    dated: book.names().map_or_else(String::new, |names| names.dated.clone()),
+                    ..names.clone()
+                }),
+                None => book.clone(),
+            }),
+            None if self.sample => Ok(own.clone()),
+            None => effective_book(own, &self.home.home()?),
         }
     }
 
-    fn prices(&self) -> Result<Option<BookFile>, Failure> {
+    fn prices(&self) -> Result<Option<Prices>, Failure> {
         let Some(path) = &self.prices else { return Ok(None) };
-        let reading = || format!("reading prices from {}", path.display());
-        let json = std::fs::read(path).map_err(|error| Failure::usage(reading(), error))?;
-        BookFile::parse(&json).map(Some).map_err(|error| Failure::usage(reading(), error))
+        if path.as_os_str() == "default" {
+            let list = default_book().map_err(|error| {
+                Failure::new(Kind::Corrupt, "reading the bundled prices", error)
+            })?;
+            return Ok(Some(Prices { book: book_of(&list), has_names: false }));
+        }
+        Ok(Some(match read_list(path)? {
+            (_, Some(own)) => Prices { book: own.book(), has_names: true },
+            (list, None) => Prices { book: book_of(&list), has_names: false },
+        }))
     }
 
     fn report(
@@ -273,6 +290,13 @@ impl Replay {
         }
         Ok(out.flush()?)
     }
+}
+
+/// Prices that were given.
+struct Prices {
+    book: Book,
+    /// Whether it gives names of its own.
+    has_names: bool,
 }
 
 fn making_sample(error: Box<dyn std::error::Error>) -> Failure {

@@ -1,7 +1,7 @@
 //! What the owner of a ledger is asked to do, and what comes of it.
 
 use events::ids::{Millis, Seq, Subject};
-use events::payload::{Actor, Import, Stream};
+use events::payload::{Actor, Import, PriceBook, Stream};
 use replay::import::{EVENTS_A_TURN_MAX, ImportedTurn, Recorded};
 use replay::writer::BULK_BATCH_EVENTS;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,24 @@ pub enum Command<'a> {
         #[serde(borrow)]
         import: Import<'a>,
     },
+    /// What engines charge, each as the payload of a price event: only what is new or different is written.
+    ImportPrices {
+        /// When.
+        at: Millis,
+        /// The prices, encoded.
+        #[serde(borrow)]
+        prices: Vec<&'a RawBytes>,
+    },
+    /// A list of prices was read.
+    ClosePrices {
+        /// Drawn by whoever imported, to know it by.
+        id: Subject,
+        /// When.
+        at: Millis,
+        /// What it came to.
+        #[serde(borrow)]
+        book: PriceBook<'a>,
+    },
     /// A key is enrolled, retired, or takes another's place.
     ChangeKey {
         /// When.
@@ -39,11 +57,17 @@ impl Command<'_> {
     /// The stream its events are written by.
     pub(super) const fn stream(&self) -> Stream {
         match self {
-            Self::ImportTurns(_) | Self::CloseImport { .. } => Stream::Proxy,
+            Self::ImportTurns(_)
+            | Self::CloseImport { .. }
+            | Self::ImportPrices { .. }
+            | Self::ClosePrices { .. } => Stream::Proxy,
             Self::ChangeKey { .. } => Stream::Node,
         }
     }
 }
+
+/// Most prices in one command.
+pub const PRICES_A_COMMAND_MAX: usize = BULK_BATCH_EVENTS;
 
 /// A turn as a command carries it.
 #[must_use]
@@ -88,7 +112,7 @@ impl Encoded {
 /// What came of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
-    /// Of each turn, in order.
+    /// Of each turn or price, in order.
     Imported(Vec<Recorded>),
     /// It is in the ledger.
     Written {

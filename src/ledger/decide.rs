@@ -1,14 +1,18 @@
 //! What a command comes to, given the live world: events of one stream, or a refusal.
 
-use events::event::{EventError, Events};
+use std::collections::BTreeMap;
+
+use events::event::{EventError, Events, Payload};
+use events::hash::engine_subject;
 use events::ids::{AuthorId, Millis, Seq, Subject};
 use events::log::ReadLog as _;
-use events::payload::{Actor, ActorChange, Import};
-use replay::import::{Basis, ImportError, ImportedTurn};
+use events::payload::{Actor, ActorChange, Price};
+use projections::book::EnginePrice;
+use replay::import::{Basis, ImportError, ImportedTurn, Recorded};
 use replay::writer::author_subject;
 use serde_bytes::Bytes as RawBytes;
 
-use super::command::{Command, Outcome, TURNS_A_COMMAND_MAX};
+use super::command::{Command, Outcome, PRICES_A_COMMAND_MAX, TURNS_A_COMMAND_MAX};
 use super::group::Group;
 use super::live::Live;
 use crate::store::StoreError;
@@ -68,7 +72,9 @@ impl Live {
     ) -> Result<Decided, Stop> {
         match command {
             Command::ImportTurns(turns) => self.import(turns),
-            Command::CloseImport { id, at, import } => self.close_import(*id, *at, import, group),
+            Command::CloseImport { id, at, import } => self.said_once(*id, *at, import, group),
+            Command::ImportPrices { at, prices } => self.import_prices(*at, prices),
+            Command::ClosePrices { id, at, book } => self.said_once(*id, *at, book, group),
             Command::ChangeKey { at, actor } => self.change_key(*at, *actor, group.next),
         }
     }
@@ -95,11 +101,43 @@ impl Live {
         Ok(Decided { events, outcome: Outcome::Imported(recorded), key: None })
     }
 
-    fn close_import(
+    /// Prices that are new or different. Twice the same in one command is one.
+    fn import_prices(&self, at: Millis, prices: &[&RawBytes]) -> Result<Decided, Stop> {
+        if prices.len() > PRICES_A_COMMAND_MAX {
+            let problem = format!(
+                "{} prices in one command; {PRICES_A_COMMAND_MAX} are allowed",
+                prices.len()
+            );
+            return Err(Stop::Refused(problem));
+        }
+        let mut events = Events::new();
+        let mut recorded = Vec::with_capacity(prices.len());
+        let mut said: BTreeMap<String, EnginePrice> = BTreeMap::new();
+        for price in prices {
+            let price: Price<'_> = rmp_serde::from_slice(price)
+                .map_err(|error| Stop::Refused(format!("no price: {error}")))?;
+            let stated = EnginePrice::of(&price, None);
+            let known = said.get(&stated.engine).or_else(|| self.world.book.engine(&stated.engine));
+            let outcome = match known {
+                Some(known) if known.charges_the_same(&stated) => Recorded::Repeated,
+                Some(_) => Recorded::Amended,
+                None => Recorded::New,
+            };
+            if outcome != Recorded::Repeated {
+                events.push(at, engine_subject(&stated.engine), &price)?;
+                said.insert(stated.engine.clone(), stated);
+            }
+            recorded.push(outcome);
+        }
+        Ok(Decided { events, outcome: Outcome::Imported(recorded), key: None })
+    }
+
+    /// An event under an id of its asker's, once.
+    fn said_once(
         &self,
         id: Subject,
         at: Millis,
-        import: &Import<'_>,
+        payload: &impl Payload,
         group: &mut Group,
     ) -> Result<Decided, Stop> {
         if let Some(first) = self.store.positions_about(&id)?.first() {
@@ -110,7 +148,7 @@ impl Live {
         if let Some(said) = group.said.get(&id) {
             return Ok(Decided::known(*said));
         }
-        events.push(at, id, import)?;
+        events.push(at, id, payload)?;
         group.said.insert(id, first);
         let outcome = Outcome::Written { first, repeated: false };
         Ok(Decided { events, outcome, key: None })

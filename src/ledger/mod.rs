@@ -13,7 +13,9 @@ mod owner;
 mod pace;
 mod socket;
 
-pub use command::{Command, CommandError, Encoded, Outcome, TURNS_A_COMMAND_MAX, encode_turn};
+pub use command::{
+    Command, CommandError, Encoded, Outcome, PRICES_A_COMMAND_MAX, TURNS_A_COMMAND_MAX, encode_turn,
+};
 pub use handle::{Checkpoint, Handle, Queue};
 pub use open::{Ledger, LedgerError, LedgerView};
 pub use owner::{Owner, OwnerSettings};

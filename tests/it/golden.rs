@@ -6,8 +6,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use events::bytes::Bytes;
+use events::cost::Cost;
 use events::event::{Body, Payload};
 use events::kind::{Kind, KindTable};
+use events::memory::MemoryLog;
 use events::money::Pico;
 use events::payload::{
     Actor, ActorChange, Amend, AmendReason, ClockCorrected, DispatchResult, Ending, Finding,
@@ -16,6 +18,11 @@ use events::payload::{
 };
 use events::rate::Rate;
 use events::usage::{Convention, RawUsage, Usage};
+use projections::book::{Book, EnginePrice};
+use replay::effective_book::book_of;
+use replay::report::{Labelled, book_rows};
+use replay::reprice::{Options, price};
+use replay::sample;
 
 pub(crate) struct Example {
     pub(crate) kind: Kind,
@@ -208,4 +215,68 @@ fn the_sample_has_its_published_digests() {
         writeln!(text, "{what}: {value}").unwrap();
     }
     golden("sample.txt", &text);
+}
+
+/// A rate as lists quote it.
+fn quoted(rate: Option<Rate>) -> String {
+    rate.map_or_else(|| "not stated".to_owned(), |rate| rate.to_string())
+}
+
+/// What two entries for one engine state differently.
+fn differences(ours: &EnginePrice, other: &EnginePrice) -> Vec<String> {
+    let rates = |price: &EnginePrice| {
+        let Rates { input, output, cache_read, cache_write_5m, cache_write_1h, reasoning, .. } =
+            price.rates;
+        [
+            ("input", quoted(input)),
+            ("output", quoted(output)),
+            ("cache read", quoted(cache_read)),
+            ("5-minute write", quoted(cache_write_5m)),
+            ("1-hour write", quoted(cache_write_1h)),
+            ("reasoning", quoted(reasoning)),
+            ("context", format!("{:?}", price.context)),
+            ("tiers", format!("{:?}", price.tiers)),
+        ]
+    };
+    rates(ours)
+        .into_iter()
+        .zip(rates(other))
+        .filter(|(ours, other)| ours.1 != other.1)
+        .map(|((what, ours), (_, other))| format!("{what} {ours} -> {other}"))
+        .collect()
+}
+
+// The sample's rows by the bundled list: where a figure differs, so does the entry it is priced with.
+#[test]
+fn the_samples_rows_by_the_default_book() {
+    let sample = sample::book().unwrap().book();
+    let list = replay::default_book::default_book().unwrap();
+    let default = book_of(&list).with_names(sample.names().unwrap().clone());
+    let mut log = MemoryLog::new(sample::ledger_id());
+    let turns = sample::turns().unwrap();
+    let head = sample::build(&mut log, &turns, &sample::book().unwrap(), &mut || {}).unwrap();
+    let (_, window) = crate::build::folded(&log, &head).unwrap();
+    let mut table = String::new();
+    for Labelled { label, strategy } in book_rows(&sample).unwrap() {
+        let priced = |book| price(&window, book, &strategy, Options::default()).unwrap();
+        let (ours, other) = (priced(&sample), priced(&default));
+        let cost = |priced: &replay::reprice::Priced| {
+            let Cost { known, incomplete } = priced.totals.cost;
+            format!("{}{known}", if incomplete { "at least " } else { "" })
+        };
+        table.push_str(&format!("{label} | {} | {}\n", cost(&ours), cost(&other)));
+        let engines = ours.engines.iter().filter_map(|used| used.found.as_ref());
+        let why: std::collections::BTreeSet<String> = engines
+            .flat_map(|(_, engine)| {
+                let entry = |book: &Book| book.engine(engine).unwrap().clone();
+                let differs = differences(&entry(&sample), &entry(&default));
+                differs.into_iter().map(move |what| format!("  {engine}: {what}\n"))
+            })
+            .collect();
+        assert!(cost(&ours) == cost(&other) || !why.is_empty(), "{label} differs for no reason");
+        if cost(&ours) != cost(&other) {
+            table.extend(why);
+        }
+    }
+    golden("sample-by-default-book.txt", &table);
 }

@@ -2,7 +2,7 @@
 
 use events::payload::{Name, Rates, Tier, Window};
 
-use super::rates::without_surcharges_of_zero;
+use super::rates::without_surcharges;
 use super::{ListedPrice, RefusedPrice};
 
 /// Most tiers, and most windows, of one engine: its price has to fit one event.
@@ -36,11 +36,11 @@ pub(super) struct Terms {
 impl Terms {
     /// Brings the terms into their one form; `None` when neither input nor output has a price.
     fn checked(mut self) -> Result<Option<Self>, Refusal> {
-        without_surcharges_of_zero(&mut self.rates, &Rates::default());
+        without_surcharges(&mut self.rates, &Rates::default());
         let base = self.rates;
         let tiers = self.tiers.iter_mut().map(|tier| &mut tier.rates);
         for rates in tiers.chain(self.windows.iter_mut().map(|window| &mut window.rates)) {
-            without_surcharges_of_zero(rates, &base);
+            without_surcharges(rates, &base);
         }
         self.tiers.retain(|tier| tier.rates != Rates::default());
         self.tiers.sort_by_key(|tier| tier.from_prompt);

@@ -117,18 +117,22 @@ fn is_paid(rate: Option<Rate>) -> bool {
 
 /// Takes out the zeros that mean "nothing on top".
 ///
-/// Lists write a cache-write rate of 0 where the provider charges written tokens as input and nothing
-/// more, and a reasoning rate of 0 where reasoning is charged as output. Here those rates are charged
-/// *instead of* the other: taken at their word, prompts and answers would cost nothing.
-pub(super) fn without_surcharges_of_zero(rates: &mut Rates, base: &Rates) {
-    if is_paid(rates.input.or(base.input)) {
-        rates.cache_write_5m = rates.cache_write_5m.filter(|rate| *rate != Rate::ZERO);
-        rates.cache_write_1h = rates.cache_write_1h.filter(|rate| *rate != Rate::ZERO);
+/// Lists write a cache-write rate below the input rate where the provider charges written tokens as input and,
+/// on top, something or nothing for keeping them; and a reasoning rate of 0 where reasoning is charged as output. Here
+/// those rates are charged *instead of* the other: taken at their word, prompts and answers would cost next to nothing.
+pub(super) fn without_surcharges(rates: &mut Rates, base: &Rates) {
+    if let Some(input) = rates.input.or(base.input) {
+        let is_whole = |rate: &Rate| rate.times(MANY_TOKENS) >= input.times(MANY_TOKENS);
+        rates.cache_write_5m = rates.cache_write_5m.filter(is_whole);
+        rates.cache_write_1h = rates.cache_write_1h.filter(is_whole);
     }
     if is_paid(rates.output.or(base.output)) {
         rates.reasoning = rates.reasoning.filter(|rate| *rate != Rate::ZERO);
     }
 }
+
+/// Rates are compared by what so many tokens cost.
+const MANY_TOKENS: u32 = 1_000_000_000;
 
 /// Refuses an entry whose tokens are free while it charges for something ferry does not count: listed,
 /// it would read as free.

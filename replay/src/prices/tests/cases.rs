@@ -17,7 +17,7 @@ fn usage(prompt: u32, completion: u32) -> String {
 fn engine_price(list: &PriceList, engine: &str) -> EnginePrice {
     let price: Price<'_> =
         list.engine(engine).unwrap().price(Name::new("OpenRouter").unwrap()).unwrap();
-    EnginePrice::of(&price, 0)
+    EnginePrice::of(&price, None)
 }
 
 const M2: &str = r#"{"data":[{"id":"acme/m2","pricing":{"prompt":"0.000001","completion":"0.000004",

@@ -43,7 +43,7 @@ fn bill_of(list: &PriceList, engine: &str, at: Millis, usage: &str) -> Bill {
     let price = price.price(Name::new(&list.source).unwrap()).unwrap();
     let raw = RawUsage::from_object(&mut serde_json::Deserializer::from_str(usage)).unwrap();
     let quantities = Quantities::reported(&raw.normalise(Convention::OpenAi));
-    bill(&EnginePrice::of(&price, 0), at, &quantities)
+    bill(&EnginePrice::of(&price, None), at, &quantities)
 }
 
 #[test]

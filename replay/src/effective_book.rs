@@ -1,0 +1,138 @@
+//! The prices that count: a person's policy, then the ledger's own, then a list's.
+
+use std::collections::BTreeMap;
+
+use events::payload::Rates;
+use events::rate::Rate;
+use projections::book::{Book, BookNames, EnginePrice};
+use projections::projection::Projection as _;
+
+use crate::prices::PriceList;
+
+/// What a person says about prices.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PricePolicy {
+    /// What names stand for: recorded name to engine.
+    pub aliases: BTreeMap<String, String>,
+    /// Rates of one's own, by engine; a rate left out is the engine's.
+    pub rates: BTreeMap<String, Rates>,
+}
+
+/// Where a price is from when a person says it.
+pub const POLICY_SOURCE: &str = "policy";
+
+/// A book of a list's prices, outside any ledger.
+#[must_use]
+pub fn book_of(list: &PriceList) -> Book {
+    let dated = list.dated.clone().unwrap_or_default();
+    let source = format!("{} {dated}", list.source).trim_end().to_owned();
+    let names = BookNames { source: list.source.clone(), dated, ..BookNames::default() };
+    let price = |listed: &crate::prices::ListedPrice| EnginePrice {
+        engine: listed.engine.clone(),
+        context: listed.context,
+        rates: listed.rates,
+        tiers: listed.tiers.clone(),
+        windows: listed.windows.clone(),
+        source: source.clone(),
+        seq: None,
+    };
+    Book::genesis().with(list.prices.iter().map(price)).with_names(names)
+}
+
+/// The book that counts. Of an engine that two know, the ledger's price goes before the list's; a policy's rates go
+/// before either.
+#[must_use]
+pub fn effective(ledger: &Book, list: &PriceList, policy: &PricePolicy) -> Book {
+    let mut book = book_of(list).with(ledger.engines().cloned());
+    if let Some(names) = ledger.names() {
+        book = book.with_names(names.clone());
+    }
+    let negotiated: Vec<EnginePrice> =
+        policy.rates.iter().map(|(engine, rates)| negotiated(&book, engine, rates)).collect();
+    book.with(negotiated).mapping(policy.aliases.clone())
+}
+
+/// An engine's price with a person's rates in it. They hold for prompts of every size and at every time.
+fn negotiated(book: &Book, engine: &str, rates: &Rates) -> EnginePrice {
+    let known = book.engine(engine);
+    let base = known.map(|known| known.rates).unwrap_or_default();
+    EnginePrice {
+        engine: engine.to_owned(),
+        context: known.and_then(|known| known.context),
+        rates: laid_over(rates, &base),
+        tiers: known.map_or_else(Vec::new, |known| {
+            let mut tiers = known.tiers.clone();
+            tiers.iter_mut().for_each(|tier| tier.rates = laid_over(rates, &tier.rates));
+            tiers
+        }),
+        windows: known.map_or_else(Vec::new, |known| {
+            let mut windows = known.windows.clone();
+            windows.iter_mut().for_each(|window| window.rates = laid_over(rates, &window.rates));
+            windows
+        }),
+        source: POLICY_SOURCE.to_owned(),
+        seq: None,
+    }
+}
+
+fn laid_over(rates: &Rates, base: &Rates) -> Rates {
+    let or = |own: Option<Rate>, base: Option<Rate>| own.or(base);
+    Rates {
+        input: or(rates.input, base.input),
+        output: or(rates.output, base.output),
+        cache_read: or(rates.cache_read, base.cache_read),
+        cache_write_5m: or(rates.cache_write_5m, base.cache_write_5m),
+        cache_write_1h: or(rates.cache_write_1h, base.cache_write_1h),
+        reasoning: or(rates.reasoning, base.reasoning),
+        image: or(rates.image, base.image),
+        request: or(rates.request, base.request),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use projections::names::Step;
+
+    fn list(json: &str) -> PriceList {
+        crate::prices::parse(json.as_bytes()).unwrap()
+    }
+
+    fn rate(text: &str) -> Option<Rate> {
+        Some(Rate::per_million(text).unwrap())
+    }
+
+    #[test]
+    fn policy_goes_before_the_ledger_and_the_ledger_before_the_list() {
+        let bundled = list(
+            r#"{"_meta":{"date":"2026-07-02"},"models":{
+                "acme/m1":{"cost":{"input":1,"output":2}},
+                "acme/m2":{"cost":{"input":3,"output":4,"tiers":[{"above_context":200000,"input":6,"output":8}]}},
+                "acme/m3":{"cost":{"input":5,"output":6}}}}"#,
+        );
+        let own = book_of(&list(r#"{"models":{"acme/m1":{"cost":{"input":10,"output":20}}}}"#));
+        let policy = PricePolicy {
+            aliases: [("proxy/big".to_owned(), "acme/m2".to_owned())].into(),
+            rates: [("acme/m2".to_owned(), Rates { input: rate("2.5"), ..Rates::default() })]
+                .into(),
+        };
+        let book = effective(&own, &bundled, &policy);
+        let of = |engine: &str| book.engine(engine).unwrap();
+        assert_eq!(of("acme/m1").rates.input, rate("10"));
+        assert_eq!(
+            (of("acme/m2").rates.input, of("acme/m2").rates.output),
+            (rate("2.5"), rate("4"))
+        );
+        assert_eq!(of("acme/m2").tiers[0].rates.input, rate("2.5"), "for prompts of every size");
+        assert_eq!(
+            (of("acme/m2").source.as_str(), of("acme/m3").source.as_str()),
+            ("policy", "models.dev 2026-07-02")
+        );
+        let (step, engine) = book.recorded("proxy/big").unwrap();
+        assert_eq!((step, engine.engine.as_str()), (Step::Mapped, "acme/m2"));
+        assert!(book.recorded("proxy/small").is_none());
+        let steps = book.steps("m-20260101");
+        let looked_for: Vec<&str> = steps.iter().map(|(_, name, _)| name.as_str()).collect();
+        assert_eq!(looked_for, ["m-20260101", "m"]);
+    }
+}

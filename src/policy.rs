@@ -1,0 +1,151 @@
+//! `policy.toml` in a ledger's folder: what a person says about prices.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use events::payload::{Name, Rates};
+use events::rate::Rate;
+use replay::effective_book::PricePolicy;
+use serde::Deserialize;
+
+/// Longest policy that is read, in bytes.
+const BYTES_MAX: u64 = 1024 * 1024;
+
+/// Why a policy cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PolicyError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// It is longer than any policy.
+    #[error("longer than {BYTES_MAX} bytes")]
+    TooLong,
+    /// It is no TOML, or says what ferry does not know.
+    #[error("{0}")]
+    Toml(#[from] toml::de::Error),
+    /// A field with a value it cannot have.
+    #[error("{field}: '{value}' {problem}")]
+    Field {
+        /// Where it stands.
+        field: String,
+        /// What it holds.
+        value: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    prices: Prices,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Prices {
+    aliases: BTreeMap<String, String>,
+    rates: BTreeMap<String, RatesFile>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RatesFile {
+    input: Option<String>,
+    output: Option<String>,
+    cache_read: Option<String>,
+    cache_write_5m: Option<String>,
+    cache_write_1h: Option<String>,
+    reasoning: Option<String>,
+    image: Option<String>,
+    request: Option<String>,
+}
+
+/// The policy of a folder; nothing is said where there is none.
+pub(crate) fn read(path: &Path) -> Result<PricePolicy, PolicyError> {
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(PricePolicy::default()),
+        Err(error) => Err(error.into()),
+        Ok(metadata) if metadata.len() > BYTES_MAX => Err(PolicyError::TooLong),
+        Ok(_) => parse(&std::fs::read_to_string(path)?),
+    }
+}
+
+fn parse(text: &str) -> Result<PricePolicy, PolicyError> {
+    let Prices { aliases, rates } = toml::from_str::<File>(text)?.prices;
+    for (alias, engine) in &aliases {
+        name("prices.aliases", alias)?;
+        name(&format!("prices.aliases.{alias}"), engine)?;
+    }
+    let rates = rates
+        .into_iter()
+        .map(|(engine, file)| {
+            name("prices.rates", &engine)?;
+            let rates = rates_of(&engine, &file)?;
+            Ok((engine, rates))
+        })
+        .collect::<Result<_, PolicyError>>()?;
+    Ok(PricePolicy { aliases, rates })
+}
+
+fn rates_of(engine: &str, file: &RatesFile) -> Result<Rates, PolicyError> {
+    let rate = |field: &str, value: &Option<String>, read: fn(&str) -> Result<Rate, _>| {
+        let Some(text) = value else { return Ok(None) };
+        read(text).map(Some).map_err(|error: events::rate::DecimalError| PolicyError::Field {
+            field: format!("prices.rates.{engine}.{field}"),
+            value: text.clone(),
+            problem: format!("is no rate: {error}"),
+        })
+    };
+    let tokens = |field, value| rate(field, value, Rate::per_million);
+    let each = |field, value| rate(field, value, |text| text.parse());
+    Ok(Rates {
+        input: tokens("input", &file.input)?,
+        output: tokens("output", &file.output)?,
+        cache_read: tokens("cache_read", &file.cache_read)?,
+        cache_write_5m: tokens("cache_write_5m", &file.cache_write_5m)?,
+        cache_write_1h: tokens("cache_write_1h", &file.cache_write_1h)?,
+        reasoning: tokens("reasoning", &file.reasoning)?,
+        image: each("image", &file.image)?,
+        request: each("request", &file.request)?,
+    })
+}
+
+fn name(field: &str, text: &str) -> Result<(), PolicyError> {
+    Name::new(text).map(|_| ()).map_err(|_| PolicyError::Field {
+        field: field.to_owned(),
+        value: text.chars().take(40).collect(),
+        problem: "is no name: 1 to 128 characters of printable ASCII".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aliases_and_rates_are_read_exactly() {
+        let policy = parse(
+            "[prices.aliases]\n\"my-proxy/big\" = \"acme/m1\"\n\
+             [prices.rates.\"acme/m1\"]\ninput = \"4.5\"\nrequest = \"0.01\"\n",
+        )
+        .unwrap();
+        assert_eq!(policy.aliases["my-proxy/big"], "acme/m1");
+        let rates = policy.rates["acme/m1"];
+        assert_eq!(rates.input, Some("0.0000045".parse().unwrap()));
+        assert_eq!((rates.request, rates.output), (Some("0.01".parse().unwrap()), None));
+        assert_eq!(parse("").unwrap(), PricePolicy::default());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_named() {
+        let problem = |text: &str| parse(text).unwrap_err().to_string();
+        assert!(
+            problem("[prices.rates.\"a/b\"]\ninput = \"-1\"")
+                .contains("prices.rates.a/b.input: '-1' is no rate")
+        );
+        assert!(problem("[prices.rates.\"a/b\"]\ninput = 4.5").contains("expected a string"));
+        assert!(problem("[prices.rates.\"a/b\"]\ninptu = \"1\"").contains("unknown field `inptu`"));
+        assert!(problem("[prices.aliases]\nx = \"\"").contains("prices.aliases.x: '' is no name"));
+    }
+}
