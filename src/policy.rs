@@ -5,7 +5,7 @@ use std::path::Path;
 
 use events::payload::{Name, Rates};
 use events::rate::Rate;
-use replay::effective_book::PricePolicy;
+use replay::effective_book::{PricePolicy, Subscription};
 use serde::Deserialize;
 
 /// Longest policy that is read, in bytes.
@@ -46,6 +46,14 @@ struct File {
 struct Prices {
     aliases: BTreeMap<String, String>,
     rates: BTreeMap<String, RatesFile>,
+    subscriptions: BTreeMap<String, SubscriptionFile>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SubscriptionFile {
+    monthly_usd: String,
+    quota: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -72,7 +80,7 @@ pub(crate) fn read(path: &Path) -> Result<PricePolicy, PolicyError> {
 }
 
 fn parse(text: &str) -> Result<PricePolicy, PolicyError> {
-    let Prices { aliases, rates } = toml::from_str::<File>(text)?.prices;
+    let Prices { aliases, rates, subscriptions } = toml::from_str::<File>(text)?.prices;
     for (alias, engine) in &aliases {
         name("prices.aliases", alias)?;
         name(&format!("prices.aliases.{alias}"), engine)?;
@@ -85,7 +93,19 @@ fn parse(text: &str) -> Result<PricePolicy, PolicyError> {
             Ok((engine, rates))
         })
         .collect::<Result<_, PolicyError>>()?;
-    Ok(PricePolicy { aliases, rates })
+    let subscriptions = subscriptions
+        .into_iter()
+        .map(|(engine, SubscriptionFile { monthly_usd, quota })| {
+            let fee: Result<Rate, _> = monthly_usd.parse();
+            let fee = fee.map_err(|error| PolicyError::Field {
+                field: format!("prices.subscriptions.{engine}.monthly_usd"),
+                value: monthly_usd,
+                problem: format!("is no amount: {error}"),
+            })?;
+            Ok((engine, Subscription { monthly_usd: fee.to_string(), quota }))
+        })
+        .collect::<Result<_, PolicyError>>()?;
+    Ok(PricePolicy { aliases, rates, subscriptions })
 }
 
 fn rates_of(engine: &str, file: &RatesFile) -> Result<Rates, PolicyError> {
@@ -135,6 +155,11 @@ mod tests {
         assert_eq!(rates.input, Some("0.0000045".parse().unwrap()));
         assert_eq!((rates.request, rates.output), (Some("0.01".parse().unwrap()), None));
         assert_eq!(parse("").unwrap(), PricePolicy::default());
+        let covered =
+            parse("[prices.subscriptions.anthropic]\nmonthly_usd = \"200\"\nquota = \"5 h\"")
+                .unwrap();
+        assert_eq!(covered.subscription("anthropic/m").unwrap().monthly_usd, "200");
+        assert!(covered.subscription("openai/m").is_none());
     }
 
     #[test]

@@ -51,6 +51,21 @@ pub fn default_book() -> Result<PriceList, DefaultBookError> {
     unpack(BOOK)
 }
 
+/// The list with the 1-hour write rates another list states for the same engine, where the two agree on every other
+/// rate of its tokens: models.dev does not tell them.
+#[must_use]
+pub fn with_hour_writes(mut list: PriceList, other: &PriceList) -> PriceList {
+    for price in &mut list.prices {
+        let Some(known) = other.engine(&price.engine) else { continue };
+        let agreed =
+            |rates: &Rates| [rates.input, rates.output, rates.cache_read, rates.cache_write_5m];
+        if agreed(&price.rates) == agreed(&known.rates) && price.rates.cache_write_1h.is_none() {
+            price.rates.cache_write_1h = known.rates.cache_write_1h;
+        }
+    }
+    list
+}
+
 /// Packs a list of models.dev into the bytes that are bundled.
 ///
 /// # Errors
@@ -149,7 +164,7 @@ mod tests {
         assert_eq!((book.prices.len(), book.unpriced), (4_894, 382));
         let tiered = book.prices.iter().filter(|price| !price.tiers.is_empty()).count();
         assert_eq!(tiered, 190);
-        let digest = "2b5f1d64ff7873fa0f23170b8573f402768499dc982785b42432a75d7f918a6e";
+        let digest = "af162d106b59936cdf709c3ac7ae61a9445d4686b64ec458caaecabc9b71b00f";
         assert_eq!(book.digest.to_string(), digest);
         assert!(book.refused.is_empty());
     }
@@ -161,13 +176,15 @@ mod tests {
         assert_eq!(pack(&book).unwrap(), BOOK);
         let tiers = book.prices.iter().flat_map(|price| &price.tiers).map(|tier| tier.rates);
         for rates in book.prices.iter().map(|price| price.rates).chain(tiers) {
-            let Rates { input, output, cache_read, cache_write_5m, reasoning, .. } = rates;
-            for rate in [input, output, cache_read, cache_write_5m, reasoning].into_iter().flatten()
-            {
+            let Rates {
+                input, output, cache_read, cache_write_5m, cache_write_1h, reasoning, ..
+            } = rates;
+            let stated = [input, output, cache_read, cache_write_5m, cache_write_1h, reasoning];
+            for rate in stated.into_iter().flatten() {
                 let (mantissa, scale) = rate.decimal();
                 assert!(scale == 0 || mantissa % 10 != 0, "{rate}");
             }
-            assert_eq!([rates.cache_write_1h, rates.image, rates.request], [None; 3]);
+            assert_eq!([rates.image, rates.request], [None; 2]);
         }
     }
 
@@ -177,6 +194,8 @@ mod tests {
         let opus = "anthropic/claude-opus-4-5";
         assert_eq!(rates(&book, opus), per_million(["5", "25", "0.5", "6.25"]));
         assert_eq!(book.engine(opus).unwrap().context, Some(200_000));
+        let hour = book.engine(opus).unwrap().rates.cache_write_1h;
+        assert_eq!(hour, Some(Rate::per_million("10").unwrap()));
         let sonnet = "anthropic/claude-sonnet-4-5";
         assert_eq!(rates(&book, sonnet), per_million(["3", "15", "0.3", "3.75"]));
         assert_eq!(rates(&book, "openai/gpt-5"), per_million(["1.25", "10", "0.125", "-"]));

@@ -6,6 +6,7 @@ use events::payload::Rates;
 use events::rate::Rate;
 use projections::book::{Book, BookNames, EnginePrice};
 use projections::projection::Projection as _;
+use serde::Serialize;
 
 use crate::prices::PriceList;
 
@@ -16,6 +17,26 @@ pub struct PricePolicy {
     pub aliases: BTreeMap<String, String>,
     /// Rates of one's own, by engine; a rate left out is the engine's.
     pub rates: BTreeMap<String, Rates>,
+    /// Engines, or providers with all of theirs, that a subscription covers.
+    pub subscriptions: BTreeMap<String, Subscription>,
+}
+
+/// What covers an engine's turns, so that nobody is billed for each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Subscription {
+    /// Its monthly fee, in US dollars.
+    pub monthly_usd: String,
+    /// How much it covers, in words.
+    pub quota: Option<String>,
+}
+
+impl PricePolicy {
+    /// What covers an engine: the engine's own subscription, else its provider's.
+    #[must_use]
+    pub fn subscription(&self, engine: &str) -> Option<&Subscription> {
+        let provider = || engine.split_once('/').map(|(provider, _)| provider);
+        self.subscriptions.get(engine).or_else(|| self.subscriptions.get(provider()?))
+    }
 }
 
 /// Where a price is from when a person says it.
@@ -115,6 +136,7 @@ mod tests {
             aliases: [("proxy/big".to_owned(), "acme/m2".to_owned())].into(),
             rates: [("acme/m2".to_owned(), Rates { input: rate("2.5"), ..Rates::default() })]
                 .into(),
+            subscriptions: BTreeMap::new(),
         };
         let book = effective(&own, &bundled, &policy);
         let of = |engine: &str| book.engine(engine).unwrap();

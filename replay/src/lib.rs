@@ -9,6 +9,7 @@ mod chooser;
 pub mod dates;
 pub mod default_book;
 pub mod effective_book;
+pub mod explain;
 pub mod fault;
 pub mod fold;
 pub mod import;

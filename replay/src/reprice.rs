@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use events::cost::Cost;
-use projections::book::Book;
+use projections::book::{Book, EnginePrice};
 use projections::cache::{CacheRules, LaneCache};
 use projections::cost::{Quantities, Tariffs};
 use projections::days::day_of;
@@ -103,6 +103,20 @@ pub struct Options<'h> {
     pub recorded_hits: Option<&'h [u32]>,
 }
 
+/// How one call was priced.
+#[derive(Clone, Copy, Debug)]
+pub struct PricedCall<'p> {
+    /// The engine whose rates apply; `None` when none is known.
+    pub engine: Option<&'p EnginePrice>,
+    /// What was to be paid for.
+    pub quantities: Quantities,
+    /// What it cost, and what is to be said of it.
+    pub totals: Totals,
+}
+
+/// Is shown each call as it is priced, lane by lane.
+pub type EachCall<'e> = dyn FnMut(&Call, &PricedCall<'_>) + 'e;
+
 /// Prices a strategy over gathered turns.
 ///
 /// # Errors
@@ -112,6 +126,20 @@ pub fn price(
     book: &Book,
     strategy: &Strategy,
     options: Options<'_>,
+) -> Result<Priced, RepriceError> {
+    price_each(window, book, strategy, options, &mut |_, _| {})
+}
+
+/// The same, showing each call.
+///
+/// # Errors
+/// As [`price`].
+pub fn price_each(
+    window: &Window,
+    book: &Book,
+    strategy: &Strategy,
+    options: Options<'_>,
+    each: &mut EachCall<'_>,
 ) -> Result<Priced, RepriceError> {
     let mut engines = Vec::new();
     let chooser = Chooser::new(&strategy.choice, book, window, &mut engines)?;
@@ -139,7 +167,7 @@ pub fn price(
         },
     };
     for lane in window.calls.chunk_by(|a, b| a.lane == b.lane) {
-        pricing.lane(&chooser, lane);
+        pricing.lane(&chooser, lane, each);
     }
     Ok(pricing.finish())
 }
@@ -175,7 +203,7 @@ struct Pricing<'a> {
 }
 
 impl Pricing<'_> {
-    fn lane(&mut self, chooser: &Chooser, calls: &[Call]) {
+    fn lane(&mut self, chooser: &Chooser, calls: &[Call], each: &mut EachCall<'_>) {
         let mut cache = LaneCache::new();
         let mut last = None;
         for call in calls {
@@ -184,17 +212,24 @@ impl Pricing<'_> {
                 continue;
             }
             let engine = chooser.choose(call);
-            let mut turn = self.turn(call, engine, &mut cache);
+            let (mut turn, quantities) = self.turn(call, engine, &mut cache);
             if call.served {
                 let here = identity(call, engine);
                 turn.switches = u64::from(last.is_some_and(|last| last != here));
                 last = Some(here);
             }
             self.book(call, engine, &turn);
+            let engine = engine.map(Tariffs::price);
+            each(call, &PricedCall { engine, quantities, totals: turn });
         }
     }
 
-    fn turn(&mut self, call: &Call, engine: Option<&Tariffs>, cache: &mut LaneCache) -> Totals {
+    fn turn(
+        &mut self,
+        call: &Call,
+        engine: Option<&Tariffs>,
+        cache: &mut LaneCache,
+    ) -> (Totals, Quantities) {
         let (prompt, output) = (call.prompt.get(), call.output.get());
         let served = u64::from(call.served);
         let mut turn = Totals {
@@ -211,7 +246,7 @@ impl Pricing<'_> {
         let Some(engine) = engine else {
             turn.cost = Cost::UNKNOWN;
             turn.unknown_price = served;
-            return turn;
+            return (turn, quantities);
         };
         turn.cost = engine.cost(call.at, &quantities);
         if turn.cost.incomplete && turn.unknown_usage == 0 {
@@ -227,7 +262,7 @@ impl Pricing<'_> {
             let recorded = self.options.recorded_hits.and_then(|hits| hits.get(index)).copied();
             naive.add(call.at, quantities, recorded.unwrap_or(0));
         }
-        turn
+        (turn, quantities)
     }
 
     /// How the prompt splits: as the provider reported it, or as the cache model has it. Either way the

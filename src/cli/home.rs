@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::failure::{Failure, Kind, kind_of};
 use crate::ledger::{CommandError, Ledger, LedgerError};
-use crate::store::{Home, Lost, Promise, Settings, StoreError};
+use crate::store::{Home, Lost, Promise, Settings, Store, StoreError, clock};
 
 /// Where the ledger lies.
 #[derive(Debug, Args)]
@@ -24,6 +24,16 @@ impl HomeArg {
         named.or_else(default).map(Home::new).ok_or_else(|| {
             Failure::usage("finding the ledger", "no home directory is known; give --home DIR")
         })
+    }
+
+    /// Makes a ledger where there is none: whoever brings something in wants one.
+    pub(super) fn make_if_missing(&self) -> Result<(), Failure> {
+        let home = self.home()?;
+        if !home.has_ledger() {
+            Store::init(&home, &Settings::from_system(Promise::Process), clock())?;
+            anstream::eprintln!("ferry: made a new ledger in {}", home.path().display());
+        }
+        Ok(())
     }
 
     /// Opens the ledger, or finds its owner; asks it, and lets go of it either way: a question that fails is no

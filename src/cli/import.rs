@@ -107,6 +107,7 @@ impl Import {
                 if prices.is_dry_run() {
                     return prices.run(&list, None);
                 }
+                self.home.make_if_missing()?;
                 return self.home.with_ledger(|ledger| prices.run(&list, Some(ledger)));
             }
         };
@@ -114,6 +115,7 @@ impl Import {
         let outcomes = if traffic.dry_run {
             batches.iter().map(|batch| traffic.count(batch)).collect::<Result<Vec<_>, _>>()?
         } else {
+            self.home.make_if_missing()?;
             self.home.with_ledger(|ledger| {
                 batches.iter().map(|batch| traffic.import(ledger, batch)).collect()
             })?
@@ -264,12 +266,15 @@ fn usual_batches() -> Result<Vec<Batch>, Failure> {
     let named =
         |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let places = places::usual(std::env::home_dir().as_deref(), named);
-    for place in &places {
+    let is_empty = places.iter().all(|place| place.files.is_empty());
+    for place in places.iter().filter(|place| is_empty || !place.files.is_empty()) {
         let (client, folder, files) = (place.client, place.folder.display(), place.files.len());
-        match files {
-            0 => anstream::eprintln!("{client}: no sessions in {folder}"),
-            _ => anstream::eprintln!("{client}: {files} sessions in {folder}"),
-        }
+        let sessions = match files {
+            0 => "no sessions".to_owned(),
+            1 => "1 session".to_owned(),
+            files => format!("{files} sessions"),
+        };
+        anstream::eprintln!("{client}: {sessions} in {folder}");
     }
     let found = places.into_iter().filter(|place| !place.files.is_empty());
     let batches: Vec<Batch> = found

@@ -2,7 +2,9 @@
 
 mod bench;
 mod completions;
+mod conversation;
 mod doctor;
+mod explain;
 mod home;
 mod import;
 mod init;
@@ -11,6 +13,7 @@ mod ledger;
 mod models;
 mod prices;
 mod replay;
+mod turns;
 mod when;
 
 use std::io::Write;
@@ -39,6 +42,8 @@ enum Command {
     Init(init::Init),
     Import(import::Import),
     Replay(replay::Replay),
+    Turns(turns::Turns),
+    Explain(explain::Explain),
     Models(models::Models),
     Ledger(ledger::Ledger),
     Keys(keys::Keys),
@@ -68,6 +73,8 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Bench(command) => command.run(),
         Command::Doctor(command) => command.run(),
         Command::Replay(command) => command.run(),
+        Command::Turns(command) => command.run(),
+        Command::Explain(command) => command.run(),
         Command::Models(command) => command.run(),
         Command::Ledger(command) => command.run(),
         Command::Keys(command) => command.run(),

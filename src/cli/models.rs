@@ -211,6 +211,16 @@ impl Models {
     }
 }
 
+/// The engines that the ledger's turns are priced with, most used first.
+pub(super) fn most_used(world: &World, book: &Book) -> Vec<String> {
+    let mut engines = Vec::new();
+    for Shown { price, .. } in used(world, book) {
+        let engine = price.map(|price| price.engine.to_owned());
+        engines.extend(engine.filter(|engine| !engines.contains(engine)));
+    }
+    engines
+}
+
 /// The models of the ledger's turns, most used first.
 fn used<'b>(world: &World, book: &'b Book) -> Vec<Shown<'b>> {
     let mut turns: BTreeMap<&str, i64> = BTreeMap::new();

@@ -10,7 +10,7 @@ use projections::book::Book;
 use replay::book_file::BookFile;
 use replay::dates::{date, is_date};
 use replay::default_book::default_book;
-use replay::effective_book::effective;
+use replay::effective_book::{PricePolicy, effective};
 use replay::import::Recorded;
 use replay::prices::{PriceList, parse};
 use serde::Serialize;
@@ -29,12 +29,17 @@ const MISSING_MAX: usize = 20;
 
 /// The book that counts: policy, then the ledger's prices, then the bundled list.
 pub(super) fn effective_book(ledger: &Book, home: &Home) -> Result<Book, Failure> {
-    let path = home.policy();
-    let policy = policy::read(&path)
-        .map_err(|error| Failure::usage(format!("reading {}", path.display()), error))?;
+    let policy = price_policy(home)?;
     let list = default_book()
         .map_err(|error| Failure::new(Kind::Corrupt, "reading the bundled prices", error))?;
     Ok(effective(ledger, &list, &policy))
+}
+
+/// What a person says about prices.
+pub(super) fn price_policy(home: &Home) -> Result<PricePolicy, Failure> {
+    let path = home.policy();
+    policy::read(&path)
+        .map_err(|error| Failure::usage(format!("reading {}", path.display()), error))
 }
 
 /// Import prices: models.dev, LiteLLM, OpenRouter, or a book of ferry's own (docs/prices.md)

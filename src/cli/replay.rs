@@ -315,13 +315,13 @@ fn sample_ledger<L: Log>(mut log: L) -> Result<(L, SignedHead), Failure> {
 }
 
 /// Signatures below what is vouched for were checked when they were admitted.
-fn checks<'a>(kinds: &'a KindTable, vouched: Option<&'a Vouched>) -> Checks<'a> {
+pub(super) fn checks<'a>(kinds: &'a KindTable, vouched: Option<&'a Vouched>) -> Checks<'a> {
     let signatures = Signatures::CheckFrom(vouched.map_or(0, Vouched::admitted));
     Checks { kinds, signatures, head: vouched.map(|vouched| &vouched.signed) }
 }
 
 /// Reads a ledger back: every position, link and digest is checked before anything is counted.
-fn read<L: ReadLog>(log: &L, checks: Checks<'_>) -> Result<(Folded, Gather), Failure> {
+pub(super) fn read<L: ReadLog>(log: &L, checks: Checks<'_>) -> Result<(Folded, Gather), Failure> {
     let mut gather = Gather::new(log.head().ledger, true);
     let bar = progress::bar("checking the ledger", log.head().next);
     let folded = fold(log, checks, &mut |located, body, effect| {

@@ -1,6 +1,7 @@
 //! A ledger as a command uses it: owned by this process, or asked of its owner.
 
 use std::cell::RefCell;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use backon::{BlockingRetryable as _, ExponentialBuilder};
@@ -268,11 +269,30 @@ impl LedgerView<'_> {
         }
     }
 
-    fn page(&self, from: Seq) -> Result<Page, LedgerError> {
+    /// Shows the stored batch that holds a position, and no other.
+    ///
+    /// # Errors
+    /// [`LedgerError`].
+    pub fn batch_at(&self, position: Seq, visit: &mut dyn FnMut(&[u8])) -> Result<(), LedgerError> {
+        let mut visit = |_: Seq, stored: &[u8]| {
+            visit(stored);
+            ControlFlow::Break(())
+        };
+        match self.page(position, position.saturating_add(1))? {
+            Page::Here(view) => view.read(position, &mut visit)?,
+            Page::There(batches) => {
+                if let Some((first, stored)) = batches.first() {
+                    let _ = visit(*first, stored);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn page(&self, from: Seq, end: Seq) -> Result<Page, LedgerError> {
         if let Some(view) = self.here() {
             return Ok(Page::Here(view));
         }
-        let end = self.head.next;
         self.ledger.asked(
             |handle| Ok(Page::Here(handle.reader.at(self.head))),
             &Ask::Read { from, end },
@@ -300,7 +320,7 @@ impl ReadLog for LedgerView<'_> {
     fn read(&self, from: Seq, visit: &mut Visit<'_>) -> Result<(), LedgerError> {
         let mut from = from;
         while from < self.head.next {
-            let batches = match self.page(from)? {
+            let batches = match self.page(from, self.head.next)? {
                 Page::Here(view) => return Ok(view.read(from, visit)?),
                 Page::There(batches) => batches,
             };

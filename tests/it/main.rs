@@ -10,6 +10,7 @@ mod build;
 mod cases;
 mod cli;
 mod golden;
+mod history;
 mod laws;
 mod ledger;
 mod oracle;
