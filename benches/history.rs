@@ -7,10 +7,15 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use events::batch::Batch;
+use events::entry::Entry;
+use events::log::ReadLog as _;
+use ferry::store::{Home, Promise, Settings, Store};
 use nix::sys::resource::{UsageWho, getrusage};
 
 const TURNS: u64 = 1_000_000;
@@ -60,6 +65,30 @@ fn ferry(home: &Path, arguments: &[&str]) -> (Vec<u8>, Duration, Duration) {
     (output.stdout, started.elapsed(), busy() - before)
 }
 
+/// What events at seeded positions all over the ledger are about.
+fn seeded_turns(home: &Path) -> Vec<String> {
+    let settings = Settings { witness: None, ..Settings::from_system(Promise::Process) };
+    let (store, _) = Store::open(&Home::new(home), settings).unwrap();
+    let end = store.head().next;
+    let turns = (1..=EXPLAINED).map(|number| {
+        let position = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (end - 1_000) + 500;
+        let mut turn = None;
+        store
+            .read(position, &mut |first, stored| {
+                let (_, _, bytes) = Entry::split(stored).unwrap();
+                let batch = Batch::parse(bytes).unwrap();
+                let index = usize::try_from(position - first).unwrap();
+                turn = batch.events().nth(index).map(|event| event.subject.to_string());
+                ControlFlow::Break(())
+            })
+            .unwrap();
+        turn.unwrap()
+    });
+    let turns = turns.collect();
+    store.close().unwrap();
+    turns
+}
+
 fn main() {
     let folder = tempfile::tempdir().unwrap();
     let (home, file) = (folder.path().join("home"), folder.path().join("turns.jsonl"));
@@ -74,18 +103,10 @@ fn main() {
     println!("imported: {} turns/s, {} a processor second", rate(took), rate(busy));
     let (_, took, _) = ferry(&home, &["import", "traffic", path]);
     println!("imported again: {} turns/s", rate(took));
-    let (listed, took, _) = ferry(&home, &["turns", "--json", "-n", &TURNS.to_string()]);
-    println!("all turns listed: {took:?}");
-    let listed: serde_json::Value = serde_json::from_slice(&listed).unwrap();
-    let listed = listed.as_array().unwrap();
-    let mut times: Vec<Duration> = (0..EXPLAINED)
-        .map(|number| {
-            // Spread by a seed of no meaning.
-            let place = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % listed.len() as u64;
-            let turn = listed[usize::try_from(place).unwrap()]["turn"].as_str().unwrap();
-            ferry(&home, &["explain", turn]).1
-        })
-        .collect();
+    let (_, took, _) = ferry(&home, &["turns"]);
+    println!("newest turns listed: {took:?}");
+    let mut times: Vec<Duration> =
+        seeded_turns(&home).iter().map(|turn| ferry(&home, &["explain", turn]).1).collect();
     times.sort_unstable();
     let at = |place: usize| times[place];
     println!(

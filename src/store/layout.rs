@@ -45,6 +45,10 @@ pub(super) fn seq_of_subject_key(key: &[u8]) -> Option<Seq> {
     seq_of(key.get(16..)?)
 }
 
+pub(super) fn subject_of(key: &[u8]) -> Option<Subject> {
+    key.get(..16)?.try_into().ok().map(Bytes)
+}
+
 pub(super) fn author_key(author: &AuthorId) -> [u8; 33] {
     let mut key = [AUTHOR_TAG; 33];
     key[1..].copy_from_slice(author.as_slice());

@@ -1,5 +1,6 @@
 //! The log on fjall.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{DirBuilder, File};
 use std::ops::ControlFlow;
@@ -23,6 +24,7 @@ use super::layout::{
     decode_tip, encode_tip, seq_key, seq_of, subject_key,
 };
 use super::reader::{Reader, end_of};
+use super::subjects::Subjects;
 use super::syncer::{journal_path, newest_journal};
 
 /// Most bytes of journals before the oldest has to be flushed: what an open after a kill reads again.
@@ -42,6 +44,7 @@ pub struct FjallLog {
     chain: Chain,
     received: Millis,
     durability: PersistMode,
+    subjects: RefCell<Subjects>,
 }
 
 impl FjallLog {
@@ -82,7 +85,8 @@ impl FjallLog {
         let (by_subject, meta) = (keyspace(BY_SUBJECT)?, keyspace(META)?);
         let reader = Reader { database, log, by_id, by_subject };
         let chain = Chain::genesis(LedgerId::ZERO);
-        let mut opened = Self { reader, meta, chain, received: 0, durability };
+        let subjects = RefCell::default();
+        let mut opened = Self { reader, meta, chain, received: 0, durability, subjects };
         opened.resume(ledger)?;
         Ok(opened)
     }
@@ -320,6 +324,10 @@ impl Log for FjallLog {
             }
         }
         write.commit().map_err(engine)?;
+        let subjects = self.subjects.get_mut();
+        for (_, batch) in &placed.new {
+            batch.about().iter().for_each(|(_, subject)| subjects.add(subject));
+        }
         self.chain = placed.chain;
         self.received = received;
         Ok(placed.receipts)
@@ -342,6 +350,13 @@ impl ReadLog for FjallLog {
     }
 
     fn positions_about(&self, subject: &Subject) -> Result<Vec<Seq>, StoreError> {
+        let mut subjects = self.subjects.borrow_mut();
+        if subjects.asks_for_index(self.head().next) {
+            subjects.read(self.reader.subjects())?;
+        }
+        if subjects.lacks(subject) {
+            return Ok(Vec::new());
+        }
         self.reader.positions_about(subject)
     }
 }

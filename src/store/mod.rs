@@ -20,6 +20,7 @@ mod reader;
 mod rotate;
 mod settings;
 mod snapshots;
+mod subjects;
 mod syncer;
 
 pub use blobs::Blobs;

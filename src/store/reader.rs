@@ -8,7 +8,7 @@ use events::log::{ReadLog, Visit};
 use fjall::{Database, Keyspace, Readable as _};
 
 use super::StoreError;
-use super::layout::{seq_key, seq_of, seq_of_subject_key};
+use super::layout::{seq_key, seq_of, seq_of_subject_key, subject_of};
 
 /// What the log is read with. Each call sees one state of the engine.
 #[derive(Clone)]
@@ -70,6 +70,15 @@ impl Reader {
                 seq_of_subject_key(&key).ok_or(StoreError::Damaged { what: "subject index" })
             })
             .collect()
+    }
+
+    /// The subject of every entry of the index.
+    pub(super) fn subjects(&self) -> impl Iterator<Item = Result<Subject, StoreError>> + use<> {
+        let snapshot = self.database.snapshot();
+        snapshot.iter(&self.by_subject).map(|guard| {
+            let key = guard.key()?;
+            subject_of(&key).ok_or(StoreError::Damaged { what: "subject index" })
+        })
     }
 
     pub(super) fn link_at(
