@@ -122,10 +122,15 @@ fn other_prices_from_a_file() {
     // A book without rows of its own compares what was used most.
     let text = stdout(&["replay", "--sample", "--prices", path]);
     insta::assert_snapshot!("other_prices", without_times(&text));
-    std::fs::write(path, r#"{"source":"mine"}"#).unwrap();
-    let (code, message) = failure(&["replay", "--sample", "--prices", path]);
-    assert_eq!(code, Some(2));
-    assert!(message.contains("not a price book: missing field `dated`"), "{message}");
+    for (text, problem) in [
+        (r#"{"source":"mine","engines":{}}"#, "not a price book: missing field `dated`"),
+        (r#"{"source":"mine"}"#, "no price list of a known format; known are models.dev"),
+    ] {
+        std::fs::write(path, text).unwrap();
+        let (code, message) = failure(&["replay", "--sample", "--prices", path]);
+        assert_eq!(code, Some(2));
+        assert!(message.contains(problem), "{message}");
+    }
     let (code, message) = failure(&["replay", "--sample", "--prices", "/nowhere/prices.json"]);
     assert_eq!(code, Some(2));
     assert!(message.contains("reading prices from /nowhere/prices.json"), "{message}");
