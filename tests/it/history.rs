@@ -295,6 +295,45 @@ fn histories_in_any_order_and_in_halves_are_one_history() {
     assert_eq!(found[0]["window"]["conversations"], 1);
 }
 
+// Case 58: a day is an interval, and the report says which; both totals come from one ledger.
+#[test]
+fn case_58_two_day_borders_are_two_stated_intervals() {
+    let home = HomeDirectory::new();
+    let turn = |id: u32, hour: u32| {
+        format!(
+            "{{\"id\":{id},\"model\":\"m\",\"at\":\"2026-09-06T{hour}:00:00Z\",\"prompt_tokens\":1}}\n"
+        )
+    };
+    let file = home.write("turns.jsonl", &(turn(1, 15) + &turn(2, 17)));
+    home.says(&["import", "traffic", file.to_str().unwrap()]);
+    let day = |since: &str, until: &str| {
+        let report = home.json("", &["replay", "--since", since, "--until", until]);
+        let window = &report["window"];
+        let text = |field: &str| window[field].as_str().unwrap().to_owned();
+        (window["turns"].as_u64().unwrap(), text("from"), text("until"))
+    };
+    let utc = ("2026-09-06T00:00:00Z".to_owned(), "2026-09-07T00:00:00Z".to_owned());
+    assert_eq!(day("2026-09-06", "2026-09-07"), (2, utc.0, utc.1));
+    let shanghai = ("2026-09-05T16:00:00Z".to_owned(), "2026-09-06T16:00:00Z".to_owned());
+    assert_eq!(
+        day("2026-09-06T00:00:00+08:00", "2026-09-07T00:00:00+08:00"),
+        (1, shanghai.0, shanghai.1)
+    );
+}
+
+// Case 70: rebuilding again gives the same, whatever was derived before.
+#[test]
+fn case_70_rebuilding_gives_the_same_every_time() {
+    let home = HomeDirectory::new();
+    home.says(&["import", "traffic"]);
+    let rebuilt = || home.json("", &["replay", "--redigest"]);
+    let first = rebuilt();
+    assert_eq!(first["equal"], true);
+    assert_eq!(rebuilt(), first);
+    let _ = fs::remove_dir_all(home.0.path().join(".ferry/snapshots"));
+    assert_eq!(rebuilt(), first);
+}
+
 #[test]
 fn a_large_session_is_read_with_its_torn_end_named() {
     let home = HomeDirectory::new();

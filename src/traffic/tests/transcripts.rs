@@ -200,6 +200,7 @@ fn codex_session(meta: &str) -> Vec<String> {
             1,
             r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"never kept"}]}"#,
         ),
+        // Case 14: null is not zero.
         codex(1, "event_msg", r#"{"type":"token_count","info":null,"rate_limits":null}"#),
         item(4, r#"{"type":"reasoning","summary":[],"encrypted_content":"never kept"}"#),
         item(
