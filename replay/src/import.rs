@@ -12,11 +12,13 @@ use events::kind::KindTable;
 use events::log::ReadLog;
 use events::payload::{
     Amend, AmendReason, DispatchResult, Ending, Finish, Name, Parts, RawPairs, SourceKey, Stream,
-    Turn, TurnClosed, TurnFacts,
+    Turn, TurnClosed,
 };
 use events::usage::Usage;
 use projections::keyring::Keyring;
 use serde::{Deserialize, Serialize};
+
+use crate::facts::Facts;
 
 /// Most events that come of one imported turn: turn, result, end.
 pub const EVENTS_A_TURN_MAX: usize = 3;
@@ -128,86 +130,6 @@ pub enum ImportError<E: std::error::Error + 'static> {
         /// The position.
         seq: Seq,
     },
-}
-
-/// What is known of a turn and its first attempt. Copies of one row may each tell a part of it: what they tell
-/// together does not depend on the order they come in, since joining is commutative, associative and idempotent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Facts {
-    at: Millis,
-    conversation: Subject,
-    subagent: Option<Subject>,
-    news: Option<Parts>,
-    prefix_tokens: Option<u32>,
-    usage: Usage,
-    parts: Option<Parts>,
-    finish: Finish,
-}
-
-impl Facts {
-    fn of(turn: &Turn<'_>, result: &DispatchResult<'_>, at: Millis) -> Self {
-        Self {
-            at,
-            conversation: turn.conversation,
-            subagent: turn.subagent,
-            news: turn.news,
-            prefix_tokens: turn.prefix_tokens,
-            usage: result.usage,
-            parts: result.parts,
-            finish: result.finish,
-        }
-    }
-
-    /// The earliest copy says when and where the turn was, the most complete figure counts, and of the rest
-    /// everything that any copy says.
-    fn joined(&self, other: &Self) -> Self {
-        let earliest = |facts: &Self| (facts.at, facts.conversation, facts.subagent);
-        let (at, conversation, subagent) = earliest(self).min(earliest(other));
-        let most =
-            if completeness(&other.usage) > completeness(&self.usage) { other } else { self };
-        Self {
-            at,
-            conversation,
-            subagent,
-            news: all(self.news, other.news),
-            prefix_tokens: self.prefix_tokens.max(other.prefix_tokens),
-            usage: most.usage,
-            parts: all(self.parts, other.parts),
-            finish: if other.finish as u8 > self.finish as u8 { other.finish } else { self.finish },
-        }
-    }
-
-    /// The facts after an amend.
-    fn follow(&mut self, amend: &Amend<'_>) {
-        self.usage = amend.usage;
-        if let Some(TurnFacts {
-            conversation, subagent, news, prefix_tokens, parts, finish, ..
-        }) = amend.turn
-        {
-            let (at, usage) = (amend.turn_at, amend.usage);
-            *self = Self { at, conversation, subagent, news, prefix_tokens, usage, parts, finish };
-        }
-    }
-
-    /// The turn's own facts, for an amend.
-    fn of_turn(&self, was_at: Millis) -> TurnFacts {
-        TurnFacts {
-            was_at,
-            conversation: self.conversation,
-            subagent: self.subagent,
-            news: self.news,
-            prefix_tokens: self.prefix_tokens,
-            parts: self.parts,
-            finish: self.finish,
-        }
-    }
-}
-
-fn all(a: Option<Parts>, b: Option<Parts>) -> Option<Parts> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a | b),
-        (known, None) | (None, known) => known,
-    }
 }
 
 /// What a ledger holds of a turn.
@@ -407,20 +329,6 @@ impl<L: ReadLog + ?Sized> Basis<'_, L> {
         }
         Some(())
     }
-}
-
-/// How much a figure says, so that the most complete of several can be told: copies of a message
-/// grow, the last holds most.
-fn completeness(usage: &Usage) -> [Option<u32>; 7] {
-    [
-        usage.output,
-        usage.prompt,
-        usage.cache_read,
-        usage.cache_write_1h,
-        usage.cache_write_5m,
-        usage.reasoning,
-        usage.images,
-    ]
 }
 
 struct Stored<'a> {

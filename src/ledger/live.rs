@@ -9,9 +9,8 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver, RecvError, RecvTimeoutError, select_biased};
 use events::admission::Admitted;
-use events::batch::{Author, Batch};
+use events::batch::Batch;
 use events::event::{EventRef, Events};
-use events::hash::LedgerSecret;
 use events::ids::{AuthorId, Millis, Seq};
 use events::kind::KindTable;
 use events::log::{AppendError, Log as _, ReadLog as _, Receipt};
@@ -19,15 +18,16 @@ use events::payload::{Actor, ActorChange, ClockCorrected, Stream};
 use projections::projection::{Context, Projection as _};
 use projections::world::World;
 use replay::import::Importer;
-use replay::writer::{Keys, author_subject};
+use replay::writer::author_subject;
 
 use super::command::{CommandError, Encoded, Outcome};
 use super::decide::{Decided, Stop};
 use super::follower::Follower;
 use super::group::Group;
 use super::handle::{Answer, Checkpoint, Request, Waiting};
+use super::own_keys::OwnKeys;
 use super::pace::Pace;
-use crate::store::{Home, KeyFiles, Sealed, Store, StoreError};
+use crate::store::{Sealed, Store, StoreError};
 
 /// Most events of turns in one commit group: what comes meanwhile waits for the next.
 const GROUP_EVENTS: usize = 256;
@@ -351,53 +351,6 @@ fn of_append(error: AppendError<StoreError>) -> StoreError {
         // The owner's own batches follow from what the log says of its authors.
         AppendError::Refused { .. } => StoreError::Damaged { what: "author index" },
     }
-}
-
-/// The keys the owner signs with, each where its chain stands.
-pub(super) struct OwnKeys {
-    authors: [Author; 4],
-    files: KeyFiles,
-    pub(super) secret: LedgerSecret,
-}
-
-impl OwnKeys {
-    pub(super) fn read(home: &Home, store: &Store) -> Result<Self, StoreError> {
-        let files = KeyFiles::new(home.clone());
-        Ok(Self { authors: authors(files.all()?, store), secret: files.secret()?, files })
-    }
-
-    fn reload(&mut self, store: &Store) -> Result<(), StoreError> {
-        self.authors = authors(self.files.all()?, store);
-        Ok(())
-    }
-
-    pub(super) const fn author(&mut self, stream: Stream) -> &mut Author {
-        let [node, proxy, agent, people] = &mut self.authors;
-        match stream {
-            Stream::Node => node,
-            Stream::Proxy => proxy,
-            Stream::Agent => agent,
-            Stream::People => people,
-        }
-    }
-
-    pub(super) fn is_own(&self, key: &AuthorId) -> bool {
-        self.authors.iter().any(|author| author.id() == *key)
-    }
-
-    /// True when the new key of a rotation was drawn, and waits beside the old one.
-    pub(super) fn is_drawn(&self, actor: &Actor) -> Result<bool, StoreError> {
-        Ok(self.files.next(actor.stream)?.is_some_and(|key| key.public() == actor.key))
-    }
-}
-
-fn authors(keys: Keys, store: &Store) -> [Author; 4] {
-    let Keys { node, proxy, agent, people } = keys;
-    let ledger = store.head().ledger;
-    [node, proxy, agent, people].map(|key| {
-        let tip = store.tip(&key.public());
-        Author::new(key, ledger, tip)
-    })
 }
 
 /// What the thread does next.

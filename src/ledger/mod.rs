@@ -9,6 +9,7 @@ mod group;
 mod handle;
 mod live;
 mod open;
+mod own_keys;
 mod owner;
 mod pace;
 mod socket;

@@ -11,7 +11,8 @@ use replay::fold::{Fold, FoldError, Signatures};
 
 use super::follower::Follower;
 use super::handle::{Handle, queues};
-use super::live::{Live, OwnKeys};
+use super::live::Live;
+use super::own_keys::OwnKeys;
 use super::socket::Server;
 use crate::store::{Home, Opened, Sealed, Settings, Store, StoreError, clock};
 

@@ -184,8 +184,8 @@ impl Session {
             call.subagent = place.subagent;
         }
         call.last_at = call.last_at.max(place.at);
-        call.news = all(call.news, place.news);
-        call.parts = all(call.parts, message.content.0);
+        call.news = Parts::known_to_either(call.news, place.news);
+        call.parts = Parts::known_to_either(call.parts, message.content.0);
         if finish as u8 > call.finish as u8 {
             call.finish = finish;
         }
@@ -233,13 +233,6 @@ fn draft(key: String, call: Call) -> Draft<'static> {
         finish: call.finish,
         latency_ms: None,
         ending: None,
-    }
-}
-
-fn all(a: Option<Parts>, b: Option<Parts>) -> Option<Parts> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a | b),
-        (known, None) | (None, known) => known,
     }
 }
 

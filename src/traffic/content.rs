@@ -9,14 +9,6 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Vis
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Content(pub(super) Option<Parts>);
 
-impl Content {
-    fn add(&mut self, kind: Option<Parts>) {
-        if let Some(kind) = kind {
-            self.0 = Some(self.0.unwrap_or_default() | kind);
-        }
-    }
-}
-
 /// The kind of a block by the name of its type; `None` for what ferry does not tell apart.
 fn kind(name: &str) -> Option<Parts> {
     match name {
@@ -54,7 +46,7 @@ impl<'de> Visitor<'de> for Blocks {
     fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<Content, A::Error> {
         let mut content = Content::default();
         while let Some(Block(kind)) = blocks.next_element()? {
-            content.add(kind);
+            content.0 = Parts::known_to_either(content.0, kind);
         }
         Ok(content)
     }

@@ -20,6 +20,15 @@ impl Parts {
     /// Thinking.
     pub const THINKING: Self = Self(8);
 
+    /// What two know together.
+    #[must_use]
+    pub fn known_to_either(a: Option<Self>, b: Option<Self>) -> Option<Self> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(a | b),
+            (known, None) | (None, known) => known,
+        }
+    }
+
     /// True when every kind of `parts` is there.
     #[must_use]
     pub const fn contains(self, parts: Self) -> bool {

@@ -8,7 +8,7 @@ use events::ids::{Digest, Millis};
 use events::kind::KindTable;
 use events::log::{Log as _, ReadLog as _};
 use events::memory::MemoryLog;
-use events::payload::{Actor, ActorChange, Finish, Name, Parts, RawPairs, Stream};
+use events::payload::{Actor, ActorChange, Finish, Name, Parts, Stream};
 use events::usage::Usage;
 use projections::gather::Window;
 use projections::projection::Projection as _;
@@ -18,25 +18,7 @@ use replay::import::{Basis, ImportedTurn, Importer, Recorded};
 use crate::build::{LEDGER, admitted, append, author, folded, head_of, key, opened, usage};
 
 fn imported(row: &str, at: Millis, usage: Usage) -> ImportedTurn<'_> {
-    ImportedTurn {
-        source: "test",
-        row,
-        source_key: None,
-        client: Name::new("test").unwrap(),
-        conversation: "c1",
-        subagent: None,
-        model: Name::new("acme/m1").unwrap(),
-        at,
-        answered_at: at,
-        news: None,
-        prefix_tokens: None,
-        usage,
-        raw_usage: RawPairs::default(),
-        parts: None,
-        finish: Finish::Unknown,
-        latency_ms: None,
-        ending: None,
-    }
+    ImportedTurn { usage, finish: Finish::Unknown, ..crate::ledger::turn(row, at, 0) }
 }
 
 fn import(log: &mut MemoryLog, rows: &[(&str, Millis, Usage)]) -> Vec<Recorded> {

@@ -18,7 +18,7 @@ use serde_bytes::Bytes as RawBytes;
 use crate::store::{here, made};
 
 /// A turn of its own for every row.
-pub(super) fn turn(row: &str, at: Millis, output: u32) -> ImportedTurn<'_> {
+pub(crate) fn turn(row: &str, at: Millis, output: u32) -> ImportedTurn<'_> {
     ImportedTurn {
         source: "test",
         row,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use events::batch::{Author, AuthorTip, SignedBatch};
 use events::bytes::Bytes;
@@ -105,17 +105,22 @@ fn held_up(home: &Home) -> (Owner, impl Fn(), Receiver<()>) {
     (Owner::start(home, settings).unwrap(), move || go.send(()).unwrap(), began)
 }
 
+/// Gives a command, and its outcome to whoever listens.
+fn submit(handle: &Handle, command: &Command<'_>, give: &Sender<Answered>) {
+    let give = give.clone();
+    let answer = move |outcome| drop(give.send(outcome));
+    handle.submit(Queue::Turns, Encoded::new(command), answer).unwrap();
+}
+
+type Answered = Result<Outcome, CommandError>;
+
 #[test]
 fn a_group_is_signed_once_a_stream_and_its_commands_see_each_other() {
     let (_folder, home) = made();
     let (owner, go, began) = held_up(&home);
     let handle = owner.handle();
     let (give, take) = channel();
-    let submit = |command: &Command<'_>| {
-        let give = give.clone();
-        let answer = move |outcome| drop(give.send(outcome));
-        handle.submit(Queue::Turns, Encoded::new(command), answer).unwrap();
-    };
+    let submit = |command: &Command<'_>| submit(handle, command, &give);
     let one = |row: &str| {
         let encoded = encode_turn(&turn(row, 1, 1));
         submit(&Command::ImportTurns(vec![RawBytes::new(&encoded)]));
@@ -441,11 +446,7 @@ fn commands_behind_a_rotation_are_written_by_the_new_key() {
     let change = ActorChange::Rotated;
     let actor = Actor { key, stream: Stream::Proxy, change, replaces: Some(old) };
     let (give, take) = channel();
-    let submit = |command: &Command<'_>| {
-        let give = give.clone();
-        let answer = move |outcome| drop(give.send(outcome));
-        handle.submit(Queue::Turns, Encoded::new(command), answer).unwrap();
-    };
+    let submit = |command: &Command<'_>| submit(handle, command, &give);
     let one = |row: &str| {
         let encoded = encode_turn(&turn(row, 1, 1));
         submit(&Command::ImportTurns(vec![RawBytes::new(&encoded)]));
