@@ -60,6 +60,27 @@ impl EnginePrice {
     }
 }
 
+/// Where a price is from: what is nearer to a person goes first, under whichever of a model's names it stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Layer {
+    Policy,
+    Ledger,
+    List,
+}
+
+impl Layer {
+    fn of(price: &EnginePrice) -> Self {
+        match price.seq {
+            Some(_) => Self::Ledger,
+            None if price.source == POLICY_SOURCE => Self::Policy,
+            None => Self::List,
+        }
+    }
+}
+
+/// Where a price is from when a person says it.
+pub const POLICY_SOURCE: &str = "policy";
+
 /// A book's own names: what its last price-book event says.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BookNames {
@@ -164,8 +185,12 @@ impl Book {
     /// The engine a recorded model name stands for.
     #[must_use]
     pub fn recorded(&self, model: &str) -> Option<(Step, &EnginePrice)> {
-        let own = self.mapped(model);
-        own.or_else(|| candidates(model).find_map(|(step, name)| Some((step, self.engine(&name)?))))
+        let layers = [Layer::Policy, Layer::Ledger, Layer::List];
+        let mut found = layers.into_iter().flat_map(|layer| {
+            let found = move |(step, name): (Step, String)| Some((step, self.engine(&name)?));
+            candidates(model).filter_map(found).filter(move |(_, price)| Layer::of(price) == layer)
+        });
+        self.mapped(model).or_else(|| found.next())
     }
 
     /// Every step from a recorded name towards an engine, best first: the name that is looked for, and what is

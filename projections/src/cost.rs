@@ -338,8 +338,9 @@ impl Tariffs {
 fn amount(units: Option<u32>, rate: Option<Rate>, basis: Basis) -> Option<Pico> {
     match (units, basis) {
         (Some(0), _) | (_, Basis::NotCharged) => Some(Pico::ZERO),
-        // Reasoning nobody told apart is in the output, which is priced alike.
+        // Reasoning nobody told apart is in the output, which is priced alike; what is free costs nothing, however much.
         (None, Basis::OutputRate) => Some(Pico::ZERO),
+        (None, _) if rate == Some(Rate::ZERO) => Some(Pico::ZERO),
         (units, _) => Some(rate?.times(units?)),
     }
 }
@@ -362,8 +363,12 @@ fn rate(layers: &[Option<&Rates>; 3], kind: PartKind) -> (Option<Rate>, Basis) {
         PartKind::CacheWrite1h => stated(first(|rates| rates.cache_write_1h))
             .or_else(|| instead(five_minutes().or_else(input), Basis::AtLeastWriteRate)),
         PartKind::Output => stated(first(|rates| rates.output)),
-        PartKind::Reasoning => stated(first(|rates| rates.reasoning))
-            .or_else(|| instead(first(|rates| rates.output), Basis::OutputRate)),
+        PartKind::Reasoning => {
+            let output = first(|rates| rates.output);
+            // Stated as high as the output's, it is the output's.
+            let own = first(|rates| rates.reasoning).filter(|rate| output != Some(*rate));
+            stated(own).or_else(|| instead(output, Basis::OutputRate))
+        }
         PartKind::Images => {
             stated(first(|rates| rates.image)).or(Some((Some(Rate::ZERO), Basis::NotCharged)))
         }

@@ -60,12 +60,41 @@ pub struct ModelDay {
     pub output: Tally,
 }
 
+impl Tally {
+    const fn join(&mut self, other: &Self) {
+        self.known = self.known.saturating_add(other.known);
+        self.unknown = self.unknown.saturating_add(other.unknown);
+    }
+}
+
 impl ModelDay {
+    const fn join(&mut self, other: &Self) {
+        self.turns += other.turns;
+        self.results += other.results;
+        self.prompt.join(&other.prompt);
+        self.cache_read.join(&other.cache_read);
+        self.output.join(&other.output);
+    }
+
     fn count(&mut self, usage: &Usage, times: i64) {
         self.prompt.count(usage.prompt, times);
         self.cache_read.count(usage.cache_read, times);
         self.output.count(usage.output, times);
     }
+}
+
+/// Whether a day tells a model apart: the first names do, in whatever order they come. A name that is not among them
+/// any more joins the others.
+fn has_room(models: &mut BTreeMap<String, ModelDay>, model: &str) -> bool {
+    let told_apart = models.len() - usize::from(models.contains_key(OTHER_MODELS));
+    if models.contains_key(model) || told_apart < MODELS_PER_DAY_MAX {
+        return true;
+    }
+    let last = models.keys().rev().find(|name| *name != OTHER_MODELS).cloned();
+    let Some(last) = last.filter(|last| model < last.as_str()) else { return false };
+    let day = models.remove(&last).unwrap_or_default();
+    models.entry(OTHER_MODELS.to_owned()).or_default().join(&day);
+    true
 }
 
 /// Activity per day and model.
@@ -83,8 +112,7 @@ impl Days {
     fn change(&mut self, at: Millis, model: &str, change: impl FnOnce(&mut ModelDay)) {
         let day = day_of(at);
         let models = self.days.entry(day, BTreeMap::new);
-        let is_one_too_many = models.len() >= MODELS_PER_DAY_MAX && !models.contains_key(model);
-        let name = if is_one_too_many { OTHER_MODELS } else { model };
+        let name = if has_room(models, model) { model } else { OTHER_MODELS };
         let entry = models.entry(name.to_owned()).or_default();
         change(entry);
         // What was moved to another day leaves nothing behind.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use events::payload::Rates;
 use events::rate::Rate;
-use projections::book::{Book, BookNames, EnginePrice};
+use projections::book::{Book, BookNames, EnginePrice, POLICY_SOURCE};
 use projections::projection::Projection as _;
 use serde::Serialize;
 
@@ -31,6 +31,14 @@ pub struct Subscription {
 }
 
 impl PricePolicy {
+    /// The first alias that leads nowhere in a book.
+    #[must_use]
+    pub fn lost_alias(&self, book: &Book) -> Option<(&str, &str)> {
+        let mut aliases =
+            self.aliases.iter().map(|(alias, engine)| (alias.as_str(), engine.as_str()));
+        aliases.find(|(_, engine)| book.engine(engine).is_none())
+    }
+
     /// What covers an engine: the engine's own subscription, else its provider's.
     #[must_use]
     pub fn subscription(&self, engine: &str) -> Option<&Subscription> {
@@ -38,9 +46,6 @@ impl PricePolicy {
         self.subscriptions.get(engine).or_else(|| self.subscriptions.get(provider()?))
     }
 }
-
-/// Where a price is from when a person says it.
-pub const POLICY_SOURCE: &str = "policy";
 
 /// A book of a list's prices, outside any ledger.
 #[must_use]
@@ -66,7 +71,10 @@ pub fn book_of(list: &PriceList) -> Book {
 pub fn effective(ledger: &Book, list: &PriceList, policy: &PricePolicy) -> Book {
     let mut book = book_of(list).with(ledger.engines().cloned());
     if let Some(names) = ledger.names() {
-        book = book.with_names(names.clone());
+        // What nobody has imported is the list's: a report tells of both.
+        let own = format!("{} {}, else {}", names.source, names.dated, list.source);
+        let dated = list.dated.clone().unwrap_or_default();
+        book = book.with_names(BookNames { source: own, dated, ..names.clone() });
     }
     let negotiated: Vec<EnginePrice> =
         policy.rates.iter().map(|(engine, rates)| negotiated(&book, engine, rates)).collect();
@@ -153,6 +161,20 @@ mod tests {
         let (step, engine) = book.recorded("proxy/big").unwrap();
         assert_eq!((step, engine.engine.as_str()), (Step::Mapped, "acme/m2"));
         assert!(book.recorded("proxy/small").is_none());
+        assert_eq!(policy.lost_alias(&book), None);
+        let lost = [("x".to_owned(), "acme/m9".to_owned())].into();
+        let lost = PricePolicy { aliases: lost, ..policy.clone() };
+        assert_eq!(lost.lost_alias(&book), Some(("x", "acme/m9")));
+        // Rates of one's own go before an entry that fits the recorded name better.
+        let dated = list(
+            r#"{"models":{"anthropic/claude-x-20260101":{"cost":{"input":1,"output":2}},
+                "anthropic/claude-x":{"cost":{"input":1,"output":2}}}}"#,
+        );
+        let rates = [("anthropic/claude-x".to_owned(), policy.rates["acme/m2"])].into();
+        let policy = PricePolicy { rates, ..PricePolicy::default() };
+        let book = effective(&Book::genesis(), &dated, &policy);
+        let (step, engine) = book.recorded("claude-x-20260101").unwrap();
+        assert_eq!((step, engine.rates.input), (Step::VendorWithoutDate, rate("2.5")));
         let steps = book.steps("m-20260101");
         let looked_for: Vec<&str> = steps.iter().map(|(_, name, _)| name.as_str()).collect();
         assert_eq!(looked_for, ["m-20260101", "m"]);

@@ -49,7 +49,7 @@ pub struct Attempt {
     pub cost_usd: Option<String>,
     /// Sum of what is known.
     pub cost_at_least_usd: String,
-    /// True when the provider's own split of the prompt was priced, not the cache model's.
+    /// False when the cache model split the prompt, because the provider did not.
     pub as_reported: bool,
     /// True when prompt and output go beyond the engine's context.
     pub beyond_context: bool,
@@ -123,7 +123,8 @@ pub struct Explanation {
     pub at: String,
     /// Its conversation, as reports call it.
     pub conversation: String,
-    /// Turns of the conversation, and which of them it is, counted from 1 by time in its lane.
+    /// Which of its lane's turns it is, counted from 1 by time, and how many there are. A lane is the main agent's, or a
+    /// sub-agent's, part of a conversation.
     pub place: [u64; 2],
     /// Its attempts; the last one served.
     pub attempts: Vec<Attempt>,
@@ -229,7 +230,7 @@ fn attempt(
         window: billed.and_then(|bill| bill.window),
         cost_usd: totals.cost.amount().map(|amount| amount.to_string()),
         cost_at_least_usd: totals.cost.known.to_string(),
-        as_reported: call.cache_read.get().is_some(),
+        as_reported: call.cache_read.get().is_some() || call.prompt.get().is_none(),
         beyond_context: engine
             .zip(call.prompt.get())
             .zip(call.output.get())
@@ -261,6 +262,7 @@ fn cache_met(window: &Window, book: &Book, served: &Call) -> CacheMet {
     };
     let before = window.calls.iter().filter(|call| {
         call.lane == served.lane
+            && call.prompt.get().is_some()
             && (call.at, call.turn) < (served.at, served.turn)
             && engine(call) == engine(served)
     });

@@ -77,9 +77,10 @@ impl Facts {
     }
 }
 
-/// How much a figure says, so that the most complete of several can be told: copies of a message
-/// grow, the last holds most.
-fn completeness(usage: &Usage) -> [Option<u32>; 7] {
+/// How much a figure says, so that the most complete of several can be told: copies of a message grow, the last holds
+/// most. What is odd about it comes last, so that no order of copies makes a difference.
+#[must_use]
+pub fn completeness(usage: &Usage) -> [Option<u32>; 8] {
     [
         usage.output,
         usage.prompt,
@@ -88,5 +89,6 @@ fn completeness(usage: &Usage) -> [Option<u32>; 7] {
         usage.cache_write_5m,
         usage.reasoning,
         usage.images,
+        Some(u32::from(usage.marks.bits())),
     ]
 }

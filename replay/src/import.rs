@@ -133,9 +133,11 @@ pub enum ImportError<E: std::error::Error + 'static> {
 }
 
 /// What a ledger holds of a turn.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Known {
     facts: Facts,
+    /// The model its result is booked on: that of the row that told of it first.
+    engine: String,
     /// `at` of the event that states the figure; `None` while there is no result.
     stated_at: Option<Millis>,
 }
@@ -179,7 +181,7 @@ impl Importer {
     ) -> Result<Recorded, ImportError<L::Error>> {
         let turn = row.subject(basis.secret);
         let known = match self.pending.get(&turn) {
-            Some(known) => Some(*known),
+            Some(known) => Some(known.clone()),
             None => basis.known(&turn)?,
         };
         let (said, result) = (row.turn(basis.secret), row.result());
@@ -191,16 +193,16 @@ impl Importer {
                 (Recorded::New, answer(turn, row, told, &mut added)?)
             }
             // An import that was cut short left the turn without its result.
-            Some(Known { facts, stated_at: None }) => {
+            Some(Known { facts, stated_at: None, .. }) => {
                 let facts = Facts { at: facts.at, ..told };
                 (Recorded::Amended, answer(turn, row, facts, &mut added)?)
             }
-            Some(Known { facts, stated_at: Some(stated_at) }) => {
-                let joined = facts.joined(&told);
-                if joined == facts {
+            Some(known) => {
+                let joined = known.facts.joined(&told);
+                if joined == known.facts {
                     return Ok(Recorded::Repeated);
                 }
-                (Recorded::Amended, amend(turn, row, (&facts, stated_at), joined, &mut added)?)
+                (Recorded::Amended, amend(turn, row, &known, joined, &mut added)?)
             }
         };
         events.extend(&added)?;
@@ -222,30 +224,32 @@ fn answer(
         let closed = TurnClosed { ending, attempts: 1, bytes_sent: None };
         events.push(row.answered_at, turn, &closed)?;
     }
-    Ok(Known { facts, stated_at: Some(row.answered_at) })
+    let engine = row.model.as_str().to_owned();
+    Ok(Known { facts, engine, stated_at: Some(row.answered_at) })
 }
 
 /// Better facts than those stated.
 fn amend(
     turn: Subject,
     row: &ImportedTurn<'_>,
-    (before, stated_at): (&Facts, Millis),
+    known: &Known,
     now: Facts,
     events: &mut Events,
 ) -> Result<Known, EventError> {
     // Of amends the highest (`at`, event id) counts: this one has to come later.
-    let at = row.answered_at.max(stated_at.saturating_add(1));
+    let after = known.stated_at.map_or(0, |stated| stated.saturating_add(1));
+    let at = row.answered_at.max(after);
     let amend = Amend {
         attempt: 0,
-        engine: row.model,
+        engine: Name::new(&known.engine).unwrap_or(row.model),
         turn_at: now.at,
-        replaces: before.usage,
+        replaces: known.facts.usage,
         usage: now.usage,
-        turn: Some(now.of_turn(before.at)),
+        turn: Some(now.of_turn(known.facts.at)),
         reason: AmendReason::SourceGrew,
     };
     events.push(at, turn, &amend)?;
-    Ok(Known { facts: now, stated_at: Some(at) })
+    Ok(Known { facts: now, engine: known.engine.clone(), stated_at: Some(at) })
 }
 
 impl<L: ReadLog + ?Sized> Basis<'_, L> {
@@ -310,16 +314,18 @@ impl<L: ReadLog + ?Sized> Basis<'_, L> {
                     parts: None,
                     finish: Finish::Unknown,
                 };
-                *known = Some(Known { facts, stated_at: None });
+                let engine = turn.model.as_str().to_owned();
+                *known = Some(Known { facts, engine, stated_at: None });
             }
-            (Body::Result(result), Some(Known { facts, stated_at }))
+            (Body::Result(result), Some(Known { facts, engine, stated_at }))
                 if result.attempt == 0 && stated_at.is_none() =>
             {
+                result.engine.as_str().clone_into(engine);
                 let DispatchResult { usage, parts, finish, .. } = result;
                 *facts = Facts { usage, parts, finish, ..*facts };
                 *stated_at = Some(at);
             }
-            (Body::Amend(amend), Some(Known { facts, stated_at }))
+            (Body::Amend(amend), Some(Known { facts, stated_at, .. }))
                 if amend.attempt == 0 && stated_at.is_none_or(|stated| at >= stated) =>
             {
                 facts.follow(&amend);

@@ -10,7 +10,7 @@ pub mod dates;
 pub mod default_book;
 pub mod effective_book;
 pub mod explain;
-mod facts;
+pub mod facts;
 pub mod fault;
 pub mod fold;
 pub mod import;

@@ -22,7 +22,7 @@ use crate::ledger::{self, Command, Ledger, LedgerError, Queue, TURNS_A_COMMAND_M
 use crate::progress;
 use crate::store::clock;
 use crate::traffic::places::{self, Place};
-use crate::traffic::{Options, Row, TrafficError, read};
+use crate::traffic::{Format, Options, Row, TrafficError, read};
 
 /// Lines that could not be read and are named one by one; the rest is counted.
 const REFUSALS_SHOWN: usize = 20;
@@ -79,6 +79,8 @@ struct Traffic {
 struct Batch {
     name: String,
     files: Vec<PathBuf>,
+    /// What they are, where the place says so.
+    format: Option<Format>,
 }
 
 /// What came of a file, or of a folder's sessions.
@@ -94,6 +96,8 @@ struct Outcome {
     refused: u64,
     /// The first lines that could not be read, each with why.
     refusals: Vec<String>,
+    #[serde(skip)]
+    expected: Option<Format>,
     #[serde(skip)]
     digest: Option<Digest>,
 }
@@ -131,13 +135,13 @@ impl Traffic {
             return usual_batches();
         }
         let batch = |path: &PathBuf| {
-            let name = path.display().to_string();
+            let name = printable(path);
             let files = if path.is_dir() { places::sessions(path) } else { vec![path.clone()] };
             if files.is_empty() || !path.exists() {
                 let problem = "there is no such file, or no session in it; nothing was imported";
                 return Err(Failure::usage(format!("importing {name}"), problem));
             }
-            Ok(Batch { name, files })
+            Ok(Batch { name, files, format: None })
         };
         self.files.iter().map(batch).collect()
     }
@@ -148,6 +152,10 @@ impl Traffic {
         turns.send()?;
         let Turns { new, repeated, amended, .. } = turns;
         (outcome.turns, outcome.repeated, outcome.amended) = (new, repeated, amended);
+        if outcome.files == 0 {
+            // Not one of the files was traffic: each is refused by name, and no source was read.
+            return Ok(outcome);
+        }
         let mut id = Subject::ZERO;
         getrandom::fill(&mut id.0)
             .map_err(|error| Failure::new(Kind::Corrupt, "recording the import", error))?;
@@ -168,7 +176,8 @@ impl Traffic {
     fn each_row(&self, batch: &Batch, take: &mut Take<'_>) -> Result<Outcome, Failure> {
         let bytes = |path: &PathBuf| path.metadata().map_or(0, |metadata| metadata.len());
         let bar = progress::bar("importing", batch.files.iter().map(bytes).sum());
-        let mut outcome = Outcome { file: batch.name.clone(), ..Outcome::default() };
+        let expected = batch.format;
+        let mut outcome = Outcome { file: batch.name.clone(), expected, ..Outcome::default() };
         let mut digests = Hasher::new(Domain::Source);
         for path in &batch.files {
             match self.read_file(path, &bar, take, &mut outcome) {
@@ -196,12 +205,12 @@ impl Traffic {
     ) -> Result<Option<Digest>, Failure> {
         let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
         let options = Options {
-            format: None,
+            format: outcome.expected,
             start: self.start.map_or_else(start_of_today, When::millis),
             source: self.source.as_deref(),
             file_name: &name,
         };
-        let is_one_of_many = path.display().to_string() != outcome.file;
+        let is_one_of_many = printable(path) != outcome.file;
         let reading = || format!("importing {}", path.display());
         let opened = File::open(path).map_err(TrafficError::Io);
         let summary = opened.and_then(|file| {
@@ -275,16 +284,35 @@ fn usual_batches() -> Result<Vec<Batch>, Failure> {
             files => format!("{files} sessions"),
         };
         anstream::eprintln!("{client}: {sessions} in {folder}");
+        if place.unreadable > 0 {
+            anstream::eprintln!(
+                "{client}: {} folders in {folder} cannot be read",
+                place.unreadable
+            );
+        }
     }
     let found = places.into_iter().filter(|place| !place.files.is_empty());
     let batches: Vec<Batch> = found
-        .map(|Place { folder, files, .. }| Batch { name: folder.display().to_string(), files })
+        .map(|Place { format, folder, files, .. }| Batch {
+            name: printable(&folder),
+            files,
+            format: Some(format),
+        })
         .collect();
     if batches.is_empty() {
         let problem = "there are none in the usual places; name a file or a folder";
         return Err(Failure::usage("looking for sessions", problem));
     }
     Ok(batches)
+}
+
+/// A path as it is printed: names of files are anybody's.
+fn printable(path: &Path) -> String {
+    path.display().to_string().chars().flat_map(printable_char).collect()
+}
+
+fn printable_char(c: char) -> Vec<char> {
+    if c.is_control() { c.escape_debug().collect() } else { vec![c] }
 }
 
 type Take<'t> = dyn FnMut(&ImportedTurn<'_>) -> Result<(), LedgerError> + 't;
@@ -294,7 +322,7 @@ impl Outcome {
         self.refused += 1;
         if self.refusals.len() < REFUSALS_SHOWN {
             let refusal = refusal.strip_prefix("line ").unwrap_or(refusal);
-            self.refusals.push(format!("{}:{refusal}", path.display()));
+            self.refusals.push(format!("{}:{refusal}", printable(path)));
         }
     }
 

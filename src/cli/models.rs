@@ -175,7 +175,7 @@ impl Models {
 
     fn resolve(&self, book: &Book, name: &str) -> Result<(), Failure> {
         let steps = book.steps(name);
-        let used = steps.iter().find_map(|(_, _, found)| *found);
+        let used = book.recorded(name).map(|(_, price)| price);
         let mut out = anstream::stdout().lock();
         if self.json {
             let steps: Vec<_> = steps
@@ -188,14 +188,12 @@ impl Models {
             let json = serde_json::json!({ "name": name, "steps": steps, "price": price });
             return print_json(&mut out, &json);
         }
-        let mut is_found = false;
         for (step, name, found) in &steps {
             let says = match found {
-                Some(_) if is_found => "there, not needed",
-                Some(_) => "used",
+                Some(price) if used.is_some_and(|used| used.engine == price.engine) => "used",
+                Some(_) => "there, not used",
                 None => "no such entry",
             };
-            is_found |= found.is_some();
             writeln!(out, "{:<28} {name}: {says}", step.label())?;
         }
         match used {
@@ -247,7 +245,7 @@ fn used<'b>(world: &World, book: &'b Book) -> Vec<Shown<'b>> {
 fn print_terms(out: &mut impl Write, price: &EnginePrice) -> Result<(), Failure> {
     let from = match price.seq {
         Some(position) => format!("{}, position {position} of the ledger", price.source),
-        None if price.source == replay::effective_book::POLICY_SOURCE => "policy.toml".to_owned(),
+        None if price.source == projections::book::POLICY_SOURCE => "policy.toml".to_owned(),
         None => format!("{}, bundled", price.source),
     };
     writeln!(out, "\n{} ({from})", price.engine)?;

@@ -1,6 +1,6 @@
 //! The prices that count for a ledger, and `ferry import prices`.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -27,12 +27,24 @@ const SHOWN: usize = 10;
 /// A list may lack this many engines its source had before, or a twentieth of them, without a word.
 const MISSING_MAX: usize = 20;
 
+/// Longest list that is read, in bytes.
+const LIST_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
 /// The book that counts: policy, then the ledger's prices, then the bundled list.
 pub(super) fn effective_book(ledger: &Book, home: &Home) -> Result<Book, Failure> {
     let policy = price_policy(home)?;
     let list = default_book()
         .map_err(|error| Failure::new(Kind::Corrupt, "reading the bundled prices", error))?;
-    Ok(effective(ledger, &list, &policy))
+    let book = effective(ledger, &list, &policy);
+    match policy.lost_alias(&book) {
+        None => Ok(book),
+        Some((alias, engine)) => {
+            let problem = format!(
+                "prices.aliases.{alias}: there is no engine '{engine}'; ferry models list finds them"
+            );
+            Err(Failure::usage(format!("reading {}", home.policy().display()), problem))
+        }
+    }
 }
 
 /// What a person says about prices.
@@ -170,7 +182,15 @@ impl Prices {
 /// A price list of any format, and the names a book of ferry's own gives.
 pub(super) fn read_list(path: &Path) -> Result<(PriceList, Option<BookFile>), Failure> {
     let reading = || format!("reading prices from {}", path.display());
-    let json = std::fs::read(path).map_err(|error| Failure::usage(reading(), error))?;
+    let mut json = Vec::new();
+    let file = std::fs::File::open(path).map_err(|error| Failure::usage(reading(), error))?;
+    file.take(LIST_BYTES_MAX + 1)
+        .read_to_end(&mut json)
+        .map_err(|error| Failure::usage(reading(), error))?;
+    if json.len() as u64 > LIST_BYTES_MAX {
+        let problem = format!("longer than any price list: {LIST_BYTES_MAX} bytes");
+        return Err(Failure::usage(reading(), problem));
+    }
     let list = parse(&json).map_err(|error| Failure::usage(reading(), error))?;
     Ok((list, BookFile::parse(&json).ok()))
 }

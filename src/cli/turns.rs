@@ -107,7 +107,7 @@ impl Turns {
             return print_json(&mut out, &listed);
         }
         if listed.is_empty() {
-            writeln!(out, "no turns; ferry import traffic brings them")?;
+            writeln!(out, "no such turns; ferry import traffic brings some")?;
             return Ok(());
         }
         let header =

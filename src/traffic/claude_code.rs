@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use events::ids::Millis;
 use events::payload::{Finish, Parts};
 use events::usage::{Convention, RawUsage};
+use replay::facts::completeness;
 use serde::Deserialize;
 
 use super::content::Content;
@@ -28,6 +29,8 @@ struct Entry<'l> {
     #[serde(default)]
     session_id: Value<'l>,
     #[serde(default)]
+    forked_from: Option<ForkedFrom<'l>>,
+    #[serde(default)]
     agent_id: Value<'l>,
     #[serde(default)]
     is_sidechain: Value<'l>,
@@ -41,6 +44,14 @@ struct Entry<'l> {
     timestamp: Value<'l>,
     #[serde(default)]
     message: Option<Message<'l>>,
+}
+
+/// Where a copied line was said first.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'l"))]
+struct ForkedFrom<'l> {
+    #[serde(default)]
+    session_id: Value<'l>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -79,8 +90,6 @@ pub(super) fn begins(line: &[u8]) -> bool {
 struct Call {
     /// The first line that tells of it.
     line: u64,
-    conversation: String,
-    subagent: Option<String>,
     model: String,
     first_at: Millis,
     last_at: Millis,
@@ -93,8 +102,8 @@ struct Call {
 /// A session's file, line by line.
 #[derive(Debug, Default)]
 pub(super) struct Session {
-    /// By (message, request, model).
-    calls: BTreeMap<String, Call>,
+    /// By (message, request, model), and where they stand: copies in one file may tell of several sessions.
+    calls: BTreeMap<(String, String, Option<String>), Call>,
     /// What a person or a tool said in a line, by the line's own id.
     said: BTreeMap<String, Parts>,
     /// Where a side chain began, by the line's own id.
@@ -120,10 +129,14 @@ impl Session {
             (Value::Text(kind), Some(message)) if kind == "assistant" => {
                 let at = needed("timestamp", instant("timestamp", &entry.timestamp)?)?;
                 let agent = text("agentId", entry.agent_id)?.map(Cow::into_owned);
+                let session = match entry.forked_from {
+                    Some(ForkedFrom { session_id: Value::Text(first) }) => Value::Text(first),
+                    _ => entry.session_id,
+                };
                 let place = Place {
                     line: number,
                     at,
-                    session: needed("sessionId", text("sessionId", entry.session_id)?)?,
+                    session: needed("sessionId", text("sessionId", session)?)?,
                     subagent: agent.or(side_chain),
                     news: parent.and_then(|parent| self.said.get(&*parent).copied()),
                     uuid: text("uuid", entry.uuid)?,
@@ -164,10 +177,9 @@ impl Session {
         let id = needed("message.id", id)?;
         let finish = finish(&message.stop_reason)?;
         let key = format!("{id} {} {model}", place.request.as_deref().unwrap_or_default());
-        let call = self.calls.entry(key).or_insert_with(|| Call {
+        let place_of_it = (key, place.session.into_owned(), place.subagent);
+        let call = self.calls.entry(place_of_it).or_insert_with(|| Call {
             line: place.line,
-            conversation: place.session.clone().into_owned(),
-            subagent: place.subagent.clone(),
             model: model.into_owned(),
             first_at: place.at,
             last_at: place.at,
@@ -176,21 +188,17 @@ impl Session {
             parts: None,
             finish: Finish::Unknown,
         });
-        // Copies in one file tell of sessions that were gone on with: the earliest is where the call was made.
-        let earliest = (call.first_at, &*call.conversation, call.subagent.as_deref());
-        if (place.at, &*place.session, place.subagent.as_deref()) < earliest {
-            call.first_at = place.at;
-            call.conversation = place.session.into_owned();
-            call.subagent = place.subagent;
-        }
+        call.first_at = call.first_at.min(place.at);
         call.last_at = call.last_at.max(place.at);
         call.news = Parts::known_to_either(call.news, place.news);
         call.parts = Parts::known_to_either(call.parts, message.content.0);
         if finish as u8 > call.finish as u8 {
             call.finish = finish;
         }
-        // Usage grows while an answer is written; a later copy that says as much changes nothing.
-        if raw.get("output_tokens") >= call.raw.get("output_tokens") {
+        // Usage grows while an answer is written: the most complete counts, here as between files.
+        if completeness(&raw.normalise(Convention::Anthropic))
+            > completeness(&call.raw.normalise(Convention::Anthropic))
+        {
             call.raw = raw;
         }
         Ok(())
@@ -198,9 +206,9 @@ impl Session {
 
     /// The calls of the file, in the order they were made.
     pub(super) fn calls(&mut self) -> Vec<(u64, Draft<'static>)> {
-        let mut calls: Vec<(String, Call)> = std::mem::take(&mut self.calls).into_iter().collect();
+        let mut calls: Vec<_> = std::mem::take(&mut self.calls).into_iter().collect();
         calls.sort_by_key(|(_, call)| (call.first_at, call.line));
-        calls.into_iter().map(|(key, call)| (call.line, draft(key, call))).collect()
+        calls.into_iter().map(|(place, call)| (call.line, draft(place, call))).collect()
     }
 }
 
@@ -215,13 +223,16 @@ struct Place<'l> {
     request: Option<Cow<'l, str>>,
 }
 
-fn draft(key: String, call: Call) -> Draft<'static> {
+fn draft(
+    (key, conversation, subagent): (String, String, Option<String>),
+    call: Call,
+) -> Draft<'static> {
     Draft {
         row: Cow::Owned(key),
         row_in_clear: false,
         client: Cow::Borrowed("claude-code"),
-        conversation: Some(Cow::Owned(call.conversation)),
-        subagent: call.subagent.map(Cow::Owned),
+        conversation: Some(Cow::Owned(conversation)),
+        subagent: subagent.map(Cow::Owned),
         model: Cow::Owned(call.model),
         at: call.first_at,
         answered_at: call.last_at,

@@ -13,11 +13,15 @@ use serde::Deserialize;
 
 use super::draft::Draft;
 use super::fields::Problem;
+use super::jsonl::with_provider;
 use super::value::{Value, instant, needed, syntax, text, word};
 
 /// What counts make up a session's usage.
 const COUNTS: [&str; 4] =
     ["input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens"];
+
+/// Tokens written to a cache, which newer Codex tells.
+const WRITTEN: &str = "cache_write_input_tokens";
 
 /// What is read of a line.
 #[derive(Debug, Deserialize)]
@@ -101,7 +105,7 @@ pub(super) fn begins(line: &[u8]) -> bool {
 pub(super) struct Session {
     conversation: Option<String>,
     subagent: Option<String>,
-    /// A session says once who it is; what it was forked from says so after.
+    /// A session says first who it is; what it was forked from says so after.
     is_named: bool,
     provider: Option<String>,
     model: Option<String>,
@@ -148,22 +152,30 @@ impl Session {
         }
     }
 
+    /// Takes in who a session is. Of a fork of a fork the file repeats who they were, too: the conversation is the
+    /// first of them all.
     fn name(&mut self, payload: Payload<'_>) -> Result<(), Problem> {
+        let id = needed("payload.id", text("payload.id", payload.id)?)?.into_owned();
+        let spawned_by = match payload.source {
+            Some(Source::Subagent { subagent: Subagent::Spawned { thread_spawn } }) => {
+                Some(thread_spawn.parent_thread_id)
+            }
+            _ => None,
+        };
+        let is_spawned = spawned_by.is_some();
+        let forked_from = text("payload.forked_from_id", payload.forked_from_id)?;
+        let parent = spawned_by.or(forked_from).map(Cow::into_owned);
         if self.is_named {
+            if self.conversation.as_ref() == Some(&id) && parent.is_some() {
+                self.conversation = parent;
+            }
             return Ok(());
         }
-        let id = needed("payload.id", text("payload.id", payload.id)?)?.into_owned();
-        let forked = text("payload.forked_from_id", payload.forked_from_id)?;
+        self.is_named = true;
         self.provider =
             text("payload.model_provider", payload.model_provider)?.map(Cow::into_owned);
-        self.is_named = true;
-        match payload.source {
-            Some(Source::Subagent { subagent: Subagent::Spawned { thread_spawn } }) => {
-                self.conversation = Some(thread_spawn.parent_thread_id.into_owned());
-                self.subagent = Some(id);
-            }
-            _ => self.conversation = Some(forked.map_or(id, Cow::into_owned)),
-        }
+        self.subagent = is_spawned.then(|| id.clone());
+        self.conversation = Some(parent.unwrap_or(id));
         Ok(())
     }
 
@@ -199,6 +211,10 @@ impl Session {
             Value::Object(last) => last,
             _ => since(before.as_ref(), &totals),
         };
+        if counts(&raw_usage).iter().flatten().all(|count| *count == 0) {
+            // Codex notes that its context is full by a count of nothing.
+            return Ok(None);
+        }
         // A sub-agent's file may begin with its parent's counts: they are the parent's calls.
         let session = self.conversation.as_ref();
         let session = session.ok_or(Problem::Missing { field: "session_meta before it" })?;
@@ -212,10 +228,7 @@ impl Session {
             client: Cow::Borrowed("codex"),
             conversation: self.conversation.clone().map(Cow::Owned),
             subagent: self.subagent.clone().map(Cow::Owned),
-            model: Cow::Owned(match &self.provider {
-                Some(provider) if !model.contains('/') => format!("{provider}/{model}"),
-                _ => model.clone(),
-            }),
+            model: with_provider(Cow::Owned(model.clone()), self.provider.clone().map(Cow::Owned)),
             at: asked_at.unwrap_or(at),
             answered_at: at,
             news: self.news.take(),
@@ -232,11 +245,13 @@ impl Session {
 
 /// What a session's tokens grew by.
 fn since(before: Option<&RawUsage>, totals: &RawUsage) -> RawUsage {
+    let before = |count: &str| before.and_then(|before| before.get(count)).unwrap_or(0);
+    let all = || COUNTS.into_iter().chain([WRITTEN]);
+    // Less than before of anything: the session began to count anew.
+    let is_anew = all().any(|count| totals.get(count).unwrap_or(0) < before(count));
     let grown = |count: &'static str| {
         let total = totals.get(count)?;
-        let before = before.and_then(|before| before.get(count)).unwrap_or(0);
-        // Less than before: the session began to count anew.
-        Some((count, if total >= before { total - before } else { total }))
+        Some((count, if is_anew { total } else { total - before(count) }))
     };
-    RawUsage::from_pairs(COUNTS.into_iter().filter_map(grown))
+    RawUsage::from_pairs(all().filter_map(grown))
 }

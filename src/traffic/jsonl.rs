@@ -178,7 +178,10 @@ fn convention(value: &Value<'_>) -> Result<Convention, Problem> {
 }
 
 /// `provider/model`, unless the model says so itself.
-fn with_provider<'l>(model: Cow<'l, str>, provider: Option<Cow<'l, str>>) -> Cow<'l, str> {
+pub(super) fn with_provider<'l>(
+    model: Cow<'l, str>,
+    provider: Option<Cow<'l, str>>,
+) -> Cow<'l, str> {
     match provider {
         Some(provider)
             if !model.strip_prefix(&*provider).is_some_and(|rest| rest.starts_with('/')) =>

@@ -150,7 +150,16 @@ pub(crate) fn read<E: Error + 'static>(
             continue;
         }
         let (parser, is_header) = match &mut parser {
-            Some(parser) => (parser, false),
+            Some(parser) => {
+                // A torn first line tells nothing: the first that does, does.
+                if tally.rows == tally.refused && matches!(parser, Parser::Jsonl) {
+                    let begun = Parser::begin::<E>(options, number, &line);
+                    if let Ok(begun @ (Parser::ClaudeCode(_) | Parser::Codex(_))) = begun {
+                        *parser = begun;
+                    }
+                }
+                (parser, false)
+            }
             none => {
                 let begun = Parser::begin(options, number, &line)?;
                 let is_header = matches!(begun, Parser::AgentTurnsCsv(_));

@@ -4,15 +4,21 @@ use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
+use super::Format;
+
 /// A folder that some client keeps sessions in, and what lies there.
 #[derive(Debug)]
 pub(crate) struct Place {
+    /// What it keeps.
+    pub(crate) format: Format,
     /// The client, as people call it.
     pub(crate) client: &'static str,
     /// The folder.
     pub(crate) folder: PathBuf,
     /// The sessions' files, sorted; none where there is no such folder.
     pub(crate) files: Vec<PathBuf>,
+    /// Folders in it that cannot be read.
+    pub(crate) unreadable: usize,
 }
 
 /// The usual places: what the environment names, else below the home directory.
@@ -26,25 +32,40 @@ pub(crate) fn usual(home: Option<&Path>, named: impl Fn(&str) -> Option<PathBuf>
     };
     let claude = or_below("CLAUDE_CONFIG_DIR", &[".claude", ".config/claude"]);
     let codex = or_below("CODEX_HOME", &[".codex"]);
-    let place = |client, folder: PathBuf| Place { client, files: sessions(&folder), folder };
-    let claude = claude.into_iter().map(|folder| place("Claude Code", folder.join("projects")));
+    let place = |format, client, folder: PathBuf| {
+        let (files, unreadable) = look(&folder);
+        Place { format, client, files, unreadable, folder }
+    };
+    let claude = claude
+        .into_iter()
+        .map(|folder| place(Format::ClaudeCode, "Claude Code", folder.join("projects")));
     let codex = codex
         .into_iter()
         .flat_map(|folder| ["sessions", "archived_sessions"].map(|name| folder.join(name)))
-        .map(|folder| place("Codex", folder));
+        .map(|folder| place(Format::Codex, "Codex", folder));
     claude.chain(codex).collect()
 }
 
 /// The JSON-lines files of a folder and the folders in it, sorted. Links are not followed.
 pub(crate) fn sessions(folder: &Path) -> Vec<PathBuf> {
-    WalkDir::new(folder)
-        .sort_by_file_name()
-        .into_iter()
-        .filter_map(Result::ok)
-        .filter(|entry| entry.file_type().is_file())
-        .map(walkdir::DirEntry::into_path)
-        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
-        .collect()
+    look(folder).0
+}
+
+/// The files, and how much could not be looked into.
+fn look(folder: &Path) -> (Vec<PathBuf>, usize) {
+    let (mut files, mut unreadable) = (Vec::new(), 0);
+    for entry in WalkDir::new(folder).sort_by_file_name() {
+        match entry {
+            Ok(entry) => {
+                let is_session = entry.file_type().is_file()
+                    && entry.path().extension().is_some_and(|extension| extension == "jsonl");
+                files.extend(is_session.then(|| entry.into_path()));
+            }
+            // That the folder itself is not there is no news.
+            Err(error) => unreadable += usize::from(error.depth() > 0),
+        }
+    }
+    (files, unreadable)
 }
 
 #[cfg(test)]

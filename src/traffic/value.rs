@@ -121,8 +121,11 @@ pub(super) fn syntax(error: &serde_json::Error) -> Problem {
     let text = error.to_string();
     let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
     let place = format!("{what} at byte {}", error.column());
-    Problem::Syntax(if error.is_data() {
+    Problem::Syntax(if what.starts_with("duplicate field") {
         place
+    } else if error.is_data() {
+        // What the parser says of a value of the wrong kind quotes it.
+        format!("a value of the wrong kind at byte {}", error.column())
     } else if error.is_eof() {
         format!("not JSON: {place}: the line is cut short")
     } else {

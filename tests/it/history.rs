@@ -233,6 +233,24 @@ fn policy_maps_names_and_states_rates_and_subscriptions() {
         resolved.starts_with("policy                       anthropic/claude-opus-4-5: used"),
         "{resolved}"
     );
+    // Rates of one's own hold for what is recorded under a dated name, too.
+    let turns = home.json("", &["turns"]);
+    let claude = turns[3]["turn"].as_str().unwrap();
+    let explained = home.says(&["explain", claude]);
+    assert!(
+        explained
+            .contains("priced as anthropic/claude-opus-4-5 (vendor's entry without date; policy)"),
+        "{explained}"
+    );
+    assert!(explained.contains("5 x $4 a million"), "{explained}");
+    home.write(".ferry/policy.toml", "[prices.aliases]\nx = \"acme/nothing\"\n");
+    let output = home.run(Path::new(""), &["models"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .contains("prices.aliases.x: there is no engine 'acme/nothing'")
+    );
     home.write(".ferry/policy.toml", "[prices.rates.\"a/b\"]\ninput = \"-1\"\n");
     let output = home.run(Path::new(""), &["models"]);
     assert_eq!(output.status.code(), Some(2));
@@ -332,6 +350,20 @@ fn case_70_rebuilding_gives_the_same_every_time() {
     assert_eq!(rebuilt(), first);
     let _ = fs::remove_dir_all(home.0.path().join(".ferry/snapshots"));
     assert_eq!(rebuilt(), first);
+}
+
+// One client's folder without a session ferry can read does not keep the other's out.
+#[test]
+fn an_empty_place_and_a_strange_file_stop_nothing() {
+    let home = HomeDirectory::new();
+    let session = format!(".claude/projects/-home-me-work/{SESSION}.jsonl");
+    home.write(&session, "");
+    let said = home.says(&["import", "traffic"]);
+    assert!(said.contains("0 rows, 0 new turns") && said.contains("2 rows, 2 new turns"), "{said}");
+    home.write(&session, "hello\u{1b}[31m, this is no session\n");
+    let said = home.says(&["import", "traffic"]);
+    assert!(said.contains("1 rows, 0 new turns") && said.contains("1 refused"), "{said}");
+    assert!(!said.contains('\u{1b}'), "{said}");
 }
 
 #[test]

@@ -19,6 +19,12 @@ use crate::limits::TOKENS_MAX;
 pub struct UsageMarks(u16);
 
 impl UsageMarks {
+    /// The marks as a number, a bit each.
+    #[must_use]
+    pub const fn bits(self) -> u16 {
+        self.0
+    }
+
     /// The provider's figures contradict each other or are out of range; they were clamped.
     pub const INCONSISTENT: Self = Self(1);
     /// Cache writes came without their time to live and count as 5-minute writes.

@@ -81,7 +81,7 @@ const OPENTELEMETRY: Paths = Paths {
 const CODEX: Paths = Paths {
     prompt: &["input_tokens"],
     read: &["cached_input_tokens"],
-    write: &[],
+    write: &["cache_write_input_tokens"],
     output: &["output_tokens"],
     reasoning: &["reasoning_output_tokens"],
 };

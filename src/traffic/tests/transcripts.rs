@@ -131,10 +131,21 @@ fn copies_in_a_session_that_was_gone_on_with_are_the_same_calls() {
     let (before, after) = (session(&first.join("\n")), session(&copied.join("\n")));
     assert_eq!(before[0].row, after[0].row);
     assert_ne!(before[0].conversation, after[0].conversation);
-    // In one file the earliest says where it was made; with equal stamps, the lower name.
-    let both = session(&[copied, first].concat().join("\n"));
-    assert_eq!(both.len(), 2);
-    assert!(both.iter().all(|call| call.conversation == "s1"));
+    // In one file each place is told; which counts is decided as between files.
+    let both = session(&[copied, first.clone()].concat().join("\n"));
+    assert_eq!(both.len(), 4);
+    assert_eq!(both.iter().filter(|call| call.row == before[0].row).count(), 2);
+    // A copy that says where it is from is there.
+    let forked: Vec<String> = first
+        .iter()
+        .map(|line| {
+            line.replace(
+                r#""sessionId":"s1""#,
+                r#""sessionId":"s2","forkedFrom":{"sessionId":"s1","messageUuid":"x"}"#,
+            )
+        })
+        .collect();
+    assert!(session(&forked.join("\n")).iter().all(|call| call.conversation == "s1"));
 }
 
 #[test]
@@ -254,6 +265,55 @@ fn forks_and_sub_agents_of_codex_repeat_no_call() {
         r#""source":{"subagent":{"thread_spawn":{"parent_thread_id":"c0ffee00-0000-4000-8000-000000000001","depth":1}}}"#,
     );
     assert_eq!(rows(&spawned)[0], (original[0].0.clone(), Some("d00d".to_owned())));
+}
+
+#[test]
+fn a_fork_of_a_fork_is_the_first_of_them_all() {
+    let meta = |id: &str, from: &str| {
+        let id = META.replace("c0ffee00-0000-4000-8000-000000000001", id);
+        id.replace(r#""source""#, &format!(r#""forked_from_id":"{from}","source""#))
+    };
+    let original = session(&codex_session(META).join("\n"));
+    // The file of the second fork repeats who the first was.
+    let mut lines = codex_session(&meta("c2", "c1"));
+    lines.insert(1, codex(0, "session_meta", &meta("c1", "c0ffee00-0000-4000-8000-000000000001")));
+    let rows: Vec<String> = session(&lines.join("\n")).into_iter().map(|call| call.row).collect();
+    assert_eq!(rows, [original[0].row.clone(), original[1].row.clone()]);
+}
+
+#[test]
+fn a_count_of_nothing_is_no_call_and_written_tokens_are_told() {
+    let mut lines = codex_session(META);
+    lines.push(counted(20, [20_000, 10_000, 260, 120], Some([0; 4])));
+    assert_eq!(session(&lines.join("\n")).len(), 2);
+    let written =
+        lines[6].replace(r#""output_tokens""#, r#""cache_write_input_tokens":500,"output_tokens""#);
+    lines[6] = written;
+    let first = session(&lines.join("\n")).remove(0);
+    assert_eq!((first.usage.cache_write_5m, first.usage.prompt), (Some(500), Some(9_000)));
+}
+
+#[test]
+fn a_value_of_the_wrong_kind_is_refused_without_being_shown() {
+    for line in [
+        r#"{"type":"assistant","sessionId":"s","message":"my secret prompt"}"#,
+        r#"{"type":"event_msg","payload":"my secret prompt"}"#,
+    ] {
+        let (rows, _) = read_all(line.as_bytes(), &Options::default());
+        let refused = refusals(rows).remove(0);
+        assert!(
+            refused.contains("a value of the wrong kind at byte") && !refused.contains("secret"),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
+fn a_torn_first_line_does_not_hide_what_a_file_is() {
+    let text = format!("{{\"torn\":1}}\n{}", small_session().join("\n"));
+    let (rows, summary) = read_all(text.as_bytes(), &Options::default());
+    assert_eq!((summary.format, summary.refused), (Format::ClaudeCode, 1));
+    assert_eq!(rows.iter().filter(|row| row.is_ok()).count(), 2);
 }
 
 #[test]
