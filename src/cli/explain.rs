@@ -190,7 +190,7 @@ fn print(out: &mut impl Write, explained: &Explained) -> Result<(), Failure> {
     writeln!(out, "Turn {turn}")?;
     writeln!(
         out,
-        "  {at}, {} · conversation {conversation}, turn {} of {} of its agent",
+        "  {at}, {} · conversation {conversation}, turn {} of {} in its lane",
         explained.client, place[0], place[1]
     )?;
     for attempt in attempts {
