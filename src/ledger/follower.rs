@@ -10,7 +10,7 @@ use events::ids::{Digest, Seq};
 use events::kind::KindTable;
 use projections::projection::Projection as _;
 use projections::world::World;
-use replay::fold::{Fold, FoldError, Signatures};
+use replay::fold::{Fold, Signatures};
 
 use crate::store::{Reader, SNAPSHOT_EVENTS, Snapshots, StoreError};
 
@@ -214,9 +214,7 @@ fn catch_up(
     let read = fold.read_passing(&reader.at(target), &mut |_, _, _| {}, &mut pass);
     match (differs, read) {
         (Some(at), _) => Err(StoreError::Diverged { at }),
-        (None, Ok(())) => Ok(()),
-        (None, Err(FoldError::Fault(fault))) => Err(fault.into()),
-        (None, Err(FoldError::Store(error))) => Err(error),
+        (None, read) => read.map_err(Into::into),
     }
 }
 

@@ -7,7 +7,7 @@ use events::ids::Millis;
 use events::kind::KindTable;
 use events::log::ReadLog as _;
 use projections::world::World;
-use replay::fold::{Fold, FoldError, Signatures};
+use replay::fold::{Fold, Signatures};
 
 use super::follower::Follower;
 use super::handle::{Handle, queues};
@@ -108,12 +108,7 @@ fn current_world(store: &Store) -> Result<(World, Head), StoreError> {
         Some((world, head)) => Fold::resume(&kinds, Signatures::Trust, world, head),
         None => Fold::genesis(&kinds, Signatures::Trust, store.head().ledger),
     };
-    match fold.read(store, &mut |_, _, _| {}) {
-        Ok(()) => {
-            let head = fold.head();
-            Ok((fold.into_world(), head))
-        }
-        Err(FoldError::Fault(fault)) => Err(fault.into()),
-        Err(FoldError::Store(error)) => Err(error),
-    }
+    fold.read(store, &mut |_, _, _| {})?;
+    let head = fold.head();
+    Ok((fold.into_world(), head))
 }

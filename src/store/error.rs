@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use events::admission::Break;
 use events::ids::{LedgerId, Seq};
 use events::sign::SignError;
-use replay::fold::Fault;
+use replay::fold::{Fault, FoldError};
 
 use super::head::Refusal;
 
@@ -102,6 +102,16 @@ pub enum StoreError {
     /// A sync of the journal failed: what was answered since may not survive a loss of power.
     #[error("the journal could not be synced; ferry stops, to start again from what is safe")]
     SyncFailed,
+}
+
+/// A store that is folded fails as itself, or by what the fold met in it.
+impl From<FoldError<Self>> for StoreError {
+    fn from(error: FoldError<Self>) -> Self {
+        match error {
+            FoldError::Fault(fault) => fault.into(),
+            FoldError::Store(error) => error,
+        }
+    }
 }
 
 impl StoreError {
