@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use events::hash::{Domain, Hasher};
-use events::ids::{Digest, Subject};
+use events::ids::Digest;
 use events::payload::{Import as ImportEvent, Name};
 use indicatif::ProgressBar;
 use replay::import::{ImportedTurn, Recorded};
@@ -15,8 +15,8 @@ use serde_bytes::Bytes as RawBytes;
 
 use super::home::HomeArg;
 use super::prices::Prices;
-use super::print_json;
 use super::when::When;
+use super::{draw_id, print_json};
 use crate::failure::{Failure, Kind};
 use crate::ledger::{self, Command, Ledger, LedgerError, Queue, TURNS_A_COMMAND_MAX, encode_turn};
 use crate::progress;
@@ -156,9 +156,7 @@ impl Traffic {
             // Not one of the files was traffic: each is refused by name, and no source was read.
             return Ok(outcome);
         }
-        let mut id = Subject::ZERO;
-        getrandom::fill(&mut id.0)
-            .map_err(|error| Failure::new(Kind::Corrupt, "recording the import", error))?;
+        let id = draw_id("recording the import")?;
         let close = Command::CloseImport { id, at: clock(), import: outcome.event()? };
         ledger.run(Queue::Bulk, &close)?;
         Ok(outcome)

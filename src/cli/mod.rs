@@ -20,6 +20,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use events::ids::Subject;
 use serde::Serialize;
 
 use crate::failure::{Failure, Kind};
@@ -87,4 +88,11 @@ fn print_json(out: &mut impl Write, value: &impl Serialize) -> Result<(), Failur
     let json = serde_json::to_string_pretty(value)
         .map_err(|error| Failure::new(Kind::Corrupt, "writing JSON", error))?;
     Ok(writeln!(out, "{json}")?)
+}
+
+/// Draws the id under which a command is said once, however often it is sent.
+fn draw_id(context: &'static str) -> Result<Subject, Failure> {
+    let mut id = Subject::ZERO;
+    getrandom::fill(&mut id.0).map_err(|error| Failure::new(Kind::Corrupt, context, error))?;
+    Ok(id)
 }

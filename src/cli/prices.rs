@@ -4,7 +4,6 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use events::ids::Subject;
 use events::payload::{Name, Price, PriceBook};
 use projections::book::Book;
 use replay::book_file::BookFile;
@@ -16,7 +15,7 @@ use replay::prices::{PriceList, parse};
 use serde::Serialize;
 use serde_bytes::Bytes as RawBytes;
 
-use super::print_json;
+use super::{draw_id, print_json};
 use crate::failure::{Failure, Kind};
 use crate::ledger::{Command, Ledger, LedgerError, Outcome, PRICES_A_COMMAND_MAX, Queue};
 use crate::store::{Home, clock};
@@ -240,9 +239,7 @@ fn write(
         families,
         rows,
     };
-    let mut id = Subject::ZERO;
-    getrandom::fill(&mut id.0)
-        .map_err(|error| Failure::new(Kind::Corrupt, "recording prices", error))?;
+    let id = draw_id("recording prices")?;
     ledger.run(Queue::Bulk, &Command::ClosePrices { id, at: clock(), book: closing })?;
     Ok(())
 }
