@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use events::payload::Rates;
-use events::rate::Rate;
 use projections::book::{Book, BookNames, EnginePrice, POLICY_SOURCE};
 use projections::projection::Projection as _;
 use serde::Serialize;
@@ -105,22 +104,22 @@ fn negotiated(book: &Book, engine: &str, rates: &Rates) -> EnginePrice {
 }
 
 fn laid_over(rates: &Rates, base: &Rates) -> Rates {
-    let or = |own: Option<Rate>, base: Option<Rate>| own.or(base);
     Rates {
-        input: or(rates.input, base.input),
-        output: or(rates.output, base.output),
-        cache_read: or(rates.cache_read, base.cache_read),
-        cache_write_5m: or(rates.cache_write_5m, base.cache_write_5m),
-        cache_write_1h: or(rates.cache_write_1h, base.cache_write_1h),
-        reasoning: or(rates.reasoning, base.reasoning),
-        image: or(rates.image, base.image),
-        request: or(rates.request, base.request),
+        input: rates.input.or(base.input),
+        output: rates.output.or(base.output),
+        cache_read: rates.cache_read.or(base.cache_read),
+        cache_write_5m: rates.cache_write_5m.or(base.cache_write_5m),
+        cache_write_1h: rates.cache_write_1h.or(base.cache_write_1h),
+        reasoning: rates.reasoning.or(base.reasoning),
+        image: rates.image.or(base.image),
+        request: rates.request.or(base.request),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use events::rate::Rate;
     use projections::names::Step;
 
     fn list(json: &str) -> PriceList {

@@ -74,7 +74,7 @@ impl Explain {
     }
 
     fn explain(&self, ledger: &Ledger, home: &Home) -> Result<Explained, Failure> {
-        let turn = match self.turn.parse_hex() {
+        let turn = match Bytes16::from_hex(&self.turn) {
             Some(turn) => turn,
             None => self.look_for(ledger, home)?,
         };
@@ -170,17 +170,6 @@ impl Explain {
             ),
         };
         Failure::usage(format!("explaining {}", self.turn), hint)
-    }
-}
-
-/// Reads a whole id.
-trait ParseHex {
-    fn parse_hex(&self) -> Option<Subject>;
-}
-
-impl ParseHex for String {
-    fn parse_hex(&self) -> Option<Subject> {
-        Bytes16::from_hex(self)
     }
 }
 

@@ -80,11 +80,7 @@ impl Live {
     }
 
     fn import(&mut self, turns: &[&RawBytes]) -> Result<Decided, Stop> {
-        if turns.len() > TURNS_A_COMMAND_MAX {
-            let problem =
-                format!("{} turns in one command; {TURNS_A_COMMAND_MAX} are allowed", turns.len());
-            return Err(Stop::Refused(problem));
-        }
+        at_most(TURNS_A_COMMAND_MAX, turns.len(), "turns")?;
         let basis = Basis {
             log: &self.store,
             keyring: &self.world.keyring,
@@ -103,13 +99,7 @@ impl Live {
 
     /// Prices that are new or different. Twice the same in one command is one.
     fn import_prices(&self, at: Millis, prices: &[&RawBytes]) -> Result<Decided, Stop> {
-        if prices.len() > PRICES_A_COMMAND_MAX {
-            let problem = format!(
-                "{} prices in one command; {PRICES_A_COMMAND_MAX} are allowed",
-                prices.len()
-            );
-            return Err(Stop::Refused(problem));
-        }
+        at_most(PRICES_A_COMMAND_MAX, prices.len(), "prices")?;
         let mut events = Events::new();
         let mut recorded = Vec::with_capacity(prices.len());
         let mut said: BTreeMap<String, EnginePrice> = BTreeMap::new();
@@ -143,11 +133,11 @@ impl Live {
         if let Some(first) = self.store.positions_about(&id)?.first() {
             return Ok(Decided::known(*first));
         }
-        let mut events = Events::new();
-        let first = group.next;
         if let Some(said) = group.said.get(&id) {
             return Ok(Decided::known(*said));
         }
+        let first = group.next;
+        let mut events = Events::new();
         events.push(at, id, payload)?;
         group.said.insert(id, first);
         let outcome = Outcome::Written { first, repeated: false };
@@ -194,4 +184,11 @@ impl Live {
         let outcome = Outcome::Written { first, repeated: false };
         Ok(Decided { events, outcome, key: Some(actor) })
     }
+}
+
+fn at_most(allowed: usize, given: usize, what: &str) -> Result<(), Stop> {
+    if given <= allowed {
+        return Ok(());
+    }
+    Err(Stop::Refused(format!("{given} {what} in one command; {allowed} are allowed")))
 }
