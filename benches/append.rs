@@ -93,6 +93,7 @@ fn gathered(batch: u64, per_batch: usize, raw: &RawUsage) -> Events {
         parts: Some(Parts::TEXT | Parts::TOOL_USE),
         finish: Finish::ToolUse,
         latency_ms: Some(7_340),
+        charge: None,
     };
     for number in (batch * per_batch as u64..).take(per_batch) {
         result.turn_at = number;

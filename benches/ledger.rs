@@ -65,6 +65,7 @@ fn live_turn(number: u64) -> Turn<'static> {
         news: Some(Parts::TEXT | Parts::TOOL_RESULT),
         prefix_tokens: Some(123_456),
         source_key: Some(SourceKey::new("01JD8Q3V9W2X4Y5Z6A7B8C9D0E|session-main|17").unwrap()),
+        ask: None,
     }
 }
 
@@ -79,6 +80,7 @@ fn live_result<'a>(number: u64, raw: &'a RawUsage) -> DispatchResult<'a> {
         parts: Some(Parts::TEXT | Parts::THINKING | Parts::TOOL_USE),
         finish: Finish::ToolUse,
         latency_ms: Some(7_340),
+        charge: None,
     }
 }
 

@@ -49,6 +49,7 @@ fn fill(store: &mut Store, home: &Home) {
             news: Some(Parts::TOOL_RESULT),
             prefix_tokens: Some(120_000),
             source_key: None,
+            ask: None,
         };
         let result = DispatchResult {
             attempt: 0,
@@ -59,6 +60,7 @@ fn fill(store: &mut Store, home: &Home) {
             parts: Some(Parts::TOOL_USE),
             finish: Finish::ToolUse,
             latency_ms: Some(7_000),
+            charge: None,
         };
         writer.push(number * 500, subject(number), &turn).unwrap();
         writer.push(number * 500 + 100, subject(number), &result).unwrap();

@@ -8,8 +8,8 @@ use crate::ids::{Digest, Millis, Subject};
 use crate::kind::{Kind, KindTable, PayloadError};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_EVENTS_MAX, EVENT_BYTES_MAX};
 use crate::payload::{
-    Actor, Amend, ClockCorrected, DispatchResult, Finding, Import, LedgerOpened, Price, PriceBook,
-    Turn, TurnClosed,
+    Actor, Amend, BudgetCrossed, ClockCorrected, Dispatch, DispatchResult, Finding, Import,
+    LedgerOpened, Price, PriceBook, Refusal, Turn, TurnClosed,
 };
 
 /// Most bytes of a batch's events, each behind its length.
@@ -47,12 +47,15 @@ pub enum Body<'a> {
     Price(Price<'a>),
     PriceBook(PriceBook<'a>),
     Turn(Turn<'a>),
+    Dispatch(Dispatch<'a>),
+    Refusal(Refusal<'a>),
     Result(DispatchResult<'a>),
     TurnClosed(TurnClosed),
     Amend(Amend<'a>),
     Import(Import<'a>),
     Finding(Finding),
     ClockCorrected(ClockCorrected),
+    BudgetCrossed(BudgetCrossed<'a>),
     /// An ancillary kind or version this build does not know: counted, without effect.
     Unknown(Kind),
 }

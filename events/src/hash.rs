@@ -48,9 +48,13 @@ pub enum Domain {
     SnapshotKey,
     /// The key that names withheld texts, from the ledger's secret.
     BlobKey,
+    /// A policy's canonical form.
+    Policy,
+    /// A whole decision record.
+    Decision,
 }
 
-const CONTEXTS: [(Domain, &str); 20] = [
+const CONTEXTS: [(Domain, &str); 22] = [
     (Domain::Event, "ferry 2026-11-30 event v1"),
     (Domain::Events, "ferry 2026-11-30 events of a batch v1"),
     (Domain::Batch, "ferry 2026-11-30 batch header v1"),
@@ -71,6 +75,8 @@ const CONTEXTS: [(Domain, &str); 20] = [
     (Domain::HeadMacKey, "ferry 2026-11-30 head mac key v1"),
     (Domain::SnapshotKey, "ferry 2026-11-30 snapshot key v1"),
     (Domain::BlobKey, "ferry 2026-11-30 blob key v1"),
+    (Domain::Policy, "ferry 2026-11-30 policy v1"),
+    (Domain::Decision, "ferry 2026-11-30 decision record v1"),
 ];
 
 static KEYS: LazyLock<[[u8; 32]; CONTEXTS.len()]> =

@@ -23,6 +23,10 @@ impl Kind {
     pub const PRICE_BOOK: Self = Self(4);
     /// A request arrived.
     pub const TURN: Self = Self(6);
+    /// Something billable is about to be handed to an engine.
+    pub const DISPATCH: Self = Self(7);
+    /// Nothing may be dispatched.
+    pub const REFUSAL: Self = Self(8);
     /// An attempt ended.
     pub const RESULT: Self = Self(9);
     /// The client has its end of a turn.
@@ -35,6 +39,8 @@ impl Kind {
     pub const FINDING: Self = Self(0x8002);
     /// The clock went back.
     pub const CLOCK_CORRECTED: Self = Self(0x8003);
+    /// A budget came to a mark.
+    pub const BUDGET_CROSSED: Self = Self(0x8004);
 
     /// True when a fold that does not know the kind may pass over it.
     #[must_use]

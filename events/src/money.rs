@@ -5,7 +5,8 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Neg, Sub};
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::rate::{DecimalError, parse_decimal};
 
@@ -14,7 +15,10 @@ pub const PICO_DIGITS: u8 = 12;
 const PICO_PER_USD: u128 = 1_000_000_000_000;
 
 /// An amount of money in pico-dollars. Sums are exact, so their order does not matter.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+///
+/// People and programs read it as decimal text; in payloads it is the shortest integer that holds it, or 16 bytes
+/// where none does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pico(pub i128);
 
 impl Pico {
@@ -77,6 +81,55 @@ pub(crate) const fn div_half_even(numerator: u128, denominator: u128) -> u128 {
 const fn rounds_up(floor: u128, rest: u128, denominator: u128) -> bool {
     let to_above = denominator - rest;
     rest > to_above || (rest == to_above && floor % 2 == 1)
+}
+
+impl Serialize for Pico {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            return serializer.collect_str(self);
+        }
+        match i64::try_from(self.0) {
+            Ok(pico) => serializer.serialize_i64(pico),
+            Err(_) => serializer.serialize_bytes(&self.0.to_be_bytes()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Pico {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            deserializer.deserialize_str(PicoVisitor)
+        } else {
+            deserializer.deserialize_any(PicoVisitor)
+        }
+    }
+}
+
+struct PicoVisitor;
+
+impl Visitor<'_> for PicoVisitor {
+    type Value = Pico;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an amount in pico-dollars")
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, pico: i64) -> Result<Pico, E> {
+        Ok(Pico(pico.into()))
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, pico: u64) -> Result<Pico, E> {
+        Ok(Pico(pico.into()))
+    }
+
+    fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Pico, E> {
+        let bytes = bytes.try_into().map_err(|_| E::invalid_length(bytes.len(), &self))?;
+        Ok(Pico(i128::from_be_bytes(bytes)))
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Pico, E> {
+        text.parse().map_err(E::custom)
+    }
 }
 
 /// Dollars as decimal text with all 12 digits, e.g. `0.052509000000`.
@@ -185,6 +238,17 @@ mod tests {
         assert_eq!(Pico(-1).to_string(), "-0.000000000001");
         assert_eq!(Pico(1_234_567 * 1_000_000_000_000).grouped(0), "1,234,567");
         assert_eq!("1.0000000000001".parse::<Pico>(), Err(DecimalError::TooManyDigits));
+    }
+
+    #[test]
+    fn amounts_of_every_size_are_stored_as_they_are() {
+        for pico in [0, 1, -1, 127, -33, i128::from(i64::MAX), i128::from(i64::MIN) - 1, i128::MAX]
+        {
+            let bytes = rmp_serde::to_vec(&Pico(pico)).unwrap();
+            assert_eq!(rmp_serde::from_slice::<Pico>(&bytes).unwrap(), Pico(pico));
+        }
+        assert_eq!(rmp_serde::to_vec(&Pico(5)).unwrap(), [5], "small ones take one byte");
+        assert!(rmp_serde::from_slice::<Pico>(&[0xc4, 2, 0, 1]).is_err());
     }
 
     #[test]

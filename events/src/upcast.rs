@@ -10,8 +10,8 @@ use crate::event::Payload;
 use crate::ids::Subject;
 use crate::kind::{Kind, KindSpec, KindTable, VersionError};
 use crate::payload::{
-    Actor, Amend, ClockCorrected, DispatchResult, Finding, Import, LedgerOpened, Price, PriceBook,
-    Stream, Turn, TurnClosed,
+    Actor, Amend, Ask, BudgetCrossed, ClockCorrected, Dispatch, DispatchResult, Finding, Import,
+    LedgerOpened, Price, PriceBook, Refusal, Stream, Turn, TurnClosed,
 };
 
 /// The decoder and canonical check of one version of a payload.
@@ -74,13 +74,27 @@ payloads! {
     ACTOR "actor" Node Actor Actor;
     PRICE "price" Proxy Price Price<'_>;
     PRICE_BOOK "price-book" Proxy PriceBook PriceBook<'_>;
-    TURN "turn" Proxy Turn Turn<'_>, also about conversation_of_turn;
+    TURN "turn" Proxy Turn Turn<'_>, checks ask, also about conversation_of_turn;
+    DISPATCH "dispatch" Proxy Dispatch Dispatch<'_>;
+    REFUSAL "refusal" Proxy Refusal Refusal<'_>;
     RESULT "result" Proxy Result DispatchResult<'_>, checks usage;
     TURN_CLOSED "turn-closed" Proxy TurnClosed TurnClosed;
     AMEND "amend" Proxy Amend Amend<'_>, checks usage replaces, also about conversation_of_amend;
     IMPORT "import" Proxy Import Import<'_>;
     FINDING "finding" Node Finding Finding;
     CLOCK_CORRECTED "clock-corrected" Node ClockCorrected ClockCorrected;
+    BUDGET_CROSSED "budget-crossed" Proxy BudgetCrossed BudgetCrossed<'_>;
+}
+
+/// What is part of a payload and can make no sense.
+trait Sound {
+    fn check(&self) -> Result<(), &'static str>;
+}
+
+impl Sound for Option<Ask<'_>> {
+    fn check(&self) -> Result<(), &'static str> {
+        self.as_ref().map_or(Ok(()), Ask::check)
+    }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "as the table of payloads asks")]

@@ -15,6 +15,7 @@ const MINUTES_PER_DAY: u64 = 24 * 60;
 
 /// What is priced apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum PartKind {
     /// Prompt tokens outside any cache.
     Uncached,
@@ -246,6 +247,37 @@ impl Tariff {
         Part { kind: PartKind::ALL[index], units, rate, basis, amount }
     }
 
+    /// True when the engine states a rate for the kind itself.
+    #[must_use]
+    pub fn states(&self, kind: PartKind) -> bool {
+        self.rates[kind as usize].1 == Basis::Stated
+    }
+
+    /// No request with at most this prompt, answer and images costs more: all of the prompt at the dearest of its
+    /// rates, all of the answer likewise, and a pico-dollar a part for rounding.
+    #[must_use]
+    pub fn at_most(&self, prompt: u32, output: u32, images: u32) -> Cost {
+        use PartKind::{
+            CacheRead, CacheWrite1h, CacheWrite5m, Images, Output, Reasoning, Request, Uncached,
+        };
+        let dearest = |units: u32, kinds: &[PartKind]| {
+            let amounts = kinds.iter().map(|kind| {
+                let (rate, basis) = self.rates[*kind as usize];
+                amount(Some(units), rate, basis)
+            });
+            let most = amounts.map(|amount| amount.map_or(Cost::UNKNOWN, Cost::exactly));
+            most.fold(Cost::ZERO, |most, next| Cost {
+                known: most.known.max(next.known),
+                incomplete: most.incomplete || next.incomplete,
+            })
+        };
+        dearest(prompt, &[Uncached, CacheRead, CacheWrite5m, CacheWrite1h])
+            + dearest(output, &[Output, Reasoning])
+            + dearest(images, &[Images])
+            + dearest(1, &[Request])
+            + Cost::exactly(Pico(PartKind::ALL.len() as i128))
+    }
+
     /// The parts that others' rates stand in for, each with where its rate comes from.
     pub fn stand_ins(&self) -> impl Iterator<Item = (PartKind, Basis)> {
         let parts = PartKind::ALL.into_iter().zip(self.rates);
@@ -325,6 +357,26 @@ impl Tariffs {
     pub fn at(&self, at: Millis, prompt: Option<u32>) -> Tariff {
         let known = prompt.and_then(|prompt| self.known.iter().find(|(from, _)| *from <= prompt));
         known.map_or_else(|| Tariff::of(&self.price, at, prompt), |(_, tariff)| *tariff)
+    }
+
+    /// Shows every tariff a prompt of at most so many tokens may fall under, each with the longest prompt it may fall
+    /// under it with.
+    pub fn each_up_to(&self, at: Millis, prompt: u32, each: &mut dyn FnMut(u32, &Tariff)) {
+        let mut longest = prompt;
+        let mut show = |from: u32, tariff: &Tariff| {
+            if from <= prompt {
+                each(longest, tariff);
+                longest = from.saturating_sub(1);
+            }
+        };
+        if !self.known.is_empty() {
+            self.known.iter().for_each(|(from, tariff)| show(*from, tariff));
+            return;
+        }
+        let mut froms: Vec<u32> = self.price.tiers.iter().map(|tier| tier.from_prompt).collect();
+        froms.push(0);
+        froms.sort_unstable_by(|a, b| b.cmp(a));
+        froms.iter().for_each(|from| show(*from, &Tariff::of(&self.price, at, Some(*from))));
     }
 
     /// The cost of a request.

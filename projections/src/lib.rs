@@ -5,12 +5,18 @@
 #![deny(clippy::float_arithmetic)]
 
 pub mod book;
+pub mod budgets;
 pub mod cache;
+pub mod calendar;
 pub mod cost;
 pub mod days;
+pub mod decide;
+pub mod forecast;
 pub mod gather;
 pub mod keyring;
 pub mod names;
+pub mod policy;
 pub mod projection;
+pub mod routing;
 pub mod table;
 pub mod world;

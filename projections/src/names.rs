@@ -1,5 +1,7 @@
 //! From a recorded model name to a priced engine, step by step.
 
+use std::borrow::Cow;
+
 /// Vendors by how the names of their models begin.
 const VENDORS: &[(&str, &str)] = &[
     ("claude", "anthropic"),
@@ -72,6 +74,16 @@ pub fn candidates(recorded: &str) -> impl Iterator<Item = (Step, String)> {
     .flatten()
 }
 
+/// One name for whatever a model is recorded as: with its vendor where no provider is stated, without its date.
+#[must_use]
+pub fn canonical(recorded: &str) -> Cow<'_, str> {
+    let name = without_date(recorded).unwrap_or(recorded);
+    match vendor_of(name).filter(|_| !name.contains('/')) {
+        Some(vendor) => Cow::Owned(format!("{vendor}/{name}")),
+        None => Cow::Borrowed(name),
+    }
+}
+
 /// The last part of `provider/.../model`.
 #[must_use]
 pub fn model_of(name: &str) -> &str {
@@ -121,6 +133,16 @@ mod tests {
             ["openrouter/openai/gpt-5.5", "openai/gpt-5.5"]
         );
         assert_eq!(names("acme/m1"), ["acme/m1"]);
+    }
+
+    #[test]
+    fn a_model_has_one_canonical_name() {
+        for recorded in ["claude-opus-4-5-20251101", "claude-opus-4-5", "anthropic/claude-opus-4-5"]
+        {
+            assert_eq!(canonical(recorded), "anthropic/claude-opus-4-5");
+        }
+        assert_eq!(canonical("openrouter/openai/gpt-5.5"), "openrouter/openai/gpt-5.5");
+        assert_eq!(canonical("acme-1"), "acme-1");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeBounds;
 
 use events::bytes::Bytes;
 use events::hash::{Domain, Hasher};
@@ -61,6 +62,21 @@ impl<K: Ord + Clone + Serialize, V: Serialize> Table<K, V> {
         self.slots.iter().map(|(key, slot)| (key, &slot.value))
     }
 
+    /// The entries from a key on, by key.
+    pub fn range(&self, keys: impl RangeBounds<K>) -> impl Iterator<Item = (&K, &V)> {
+        self.slots.range(keys).map(|(key, slot)| (key, &slot.value))
+    }
+
+    /// Takes out every entry that is not to be kept.
+    pub fn retain(&mut self, keep: impl Fn(&K, &V) -> bool) {
+        let gone: Vec<K> = self
+            .iter()
+            .filter(|(key, value)| !keep(key, value))
+            .map(|(key, _)| key.clone())
+            .collect();
+        gone.iter().for_each(|key| drop(self.remove(key)));
+    }
+
     /// Number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -88,11 +104,25 @@ impl<K: Ord + Clone + Serialize, V: Serialize> Table<K, V> {
         &mut self.slots.entry(key).or_insert_with(|| Slot { value: make(), settled: None }).value
     }
 
-    /// Takes a key out.
-    pub fn remove(&mut self, key: &K) {
-        if let Some(slot) = self.slots.remove(key) {
-            self.unsettle(key.clone(), slot.settled);
+    /// The value of a key to be changed, if it is there.
+    pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        let slot = self.slots.get_mut(key)?;
+        if let Some(lanes) = slot.settled.take() {
+            add(&mut self.sum, lanes, u64::wrapping_sub);
+            self.changed.insert(key.clone());
         }
+        Some(&mut slot.value)
+    }
+
+    /// Takes a key out.
+    pub fn remove(&mut self, key: &K) -> Option<V> {
+        let slot = self.slots.remove(key)?;
+        match slot.settled {
+            Some(lanes) => add(&mut self.sum, lanes, u64::wrapping_sub),
+            // It is not in the digest: there is nothing to bring up to date.
+            None => drop(self.changed.remove(key)),
+        }
+        Some(slot.value)
     }
 
     fn unsettle(&mut self, key: K, settled: Option<Lanes>) {

@@ -13,6 +13,7 @@ use crate::keyring::{Key, Keyring};
 use crate::projection::{
     Context, Order, Projection, SnapshotError, combined, restored, snapshot_of,
 };
+use crate::routing::Routing;
 
 /// What came of telling the world an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +46,8 @@ pub struct World {
     pub book: Book,
     /// What happened per day.
     pub days: Days,
+    /// What decisions on turns are made from.
+    pub routing: Routing,
     /// How many events there were.
     pub counts: Counts,
 }
@@ -63,6 +66,7 @@ impl World {
         }
         self.book.apply(context, body);
         self.days.apply(context, body);
+        self.routing.apply(context, body);
         Effect::Applied
     }
 
@@ -78,7 +82,7 @@ impl World {
 
 impl Projection for World {
     const NAME: &'static str = "world";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
     const ORDER: Order = Order::Local;
 
     fn genesis() -> Self {
@@ -86,6 +90,7 @@ impl Projection for World {
             keyring: Keyring::new(),
             book: Book::genesis(),
             days: Days::genesis(),
+            routing: Routing::genesis(),
             counts: Counts::default(),
         }
     }
@@ -98,6 +103,7 @@ impl Projection for World {
         self.keyring.settle();
         self.book.settle();
         self.days.settle();
+        self.routing.settle();
     }
 
     fn digest(&self) -> Digest {
@@ -105,25 +111,33 @@ impl Projection for World {
         let counts = events::hash::digest(events::hash::Domain::State, &counts);
         combined(
             Self::NAME,
-            &[self.keyring.table().digest(), self.book.digest(), self.days.digest(), counts],
+            &[
+                self.keyring.table().digest(),
+                self.book.digest(),
+                self.days.digest(),
+                self.routing.digest(),
+                counts,
+            ],
         )
     }
 
     fn snapshot(&self) -> Vec<u8> {
-        let parts = [self.book.snapshot(), self.days.snapshot()].map(ByteBuf::from);
+        let parts = [self.book.snapshot(), self.days.snapshot(), self.routing.snapshot()]
+            .map(ByteBuf::from);
         snapshot_of::<Self>(&(self.keyring.table(), parts, self.counts))
     }
 
     fn restore(bytes: &[u8]) -> Result<Self, SnapshotError> {
         let (keys, parts, counts): State = restored::<Self, _>(bytes)?;
-        let [book, days] = &parts;
+        let [book, days, routing] = &parts;
         Ok(Self {
             keyring: Keyring::of(keys),
             book: Book::restore(book)?,
             days: Days::restore(days)?,
+            routing: Routing::restore(routing)?,
             counts,
         })
     }
 }
 
-type State = (BTreeMap<AuthorId, Key>, [ByteBuf; 2], Counts);
+type State = (BTreeMap<AuthorId, Key>, [ByteBuf; 3], Counts);

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::prices::PriceList;
 
 /// What a person says about prices.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PricePolicy {
     /// What names stand for: recorded name to engine.
     pub aliases: BTreeMap<String, String>,

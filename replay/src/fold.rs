@@ -66,6 +66,9 @@ pub struct Checks<'a> {
 /// What is shown each event, its place and its effect.
 pub type Observe<'o> = dyn FnMut(&Located, &Body<'_>, Effect) + 'o;
 
+/// What is shown each event before the world is told of it: the world, the event's place, and what it says.
+pub type Foresee<'o> = dyn FnMut(&World, &Context, &Body<'_>) + 'o;
+
 /// Folds a log from its first event, showing each event, its place and its effect to `observe`.
 ///
 /// # Errors
@@ -184,10 +187,32 @@ impl<'k> Fold<'k> {
         observe: &mut Observe<'_>,
         pass: &mut dyn FnMut(&Head, &World) -> Result<(), Wrong>,
     ) -> Result<(), FoldError<L::Error>> {
+        self.follow(log, &mut |_, _, _| {}, observe, pass)
+    }
+
+    /// The same as [`Fold::read`]; `foresee` is shown each event with the world as it is before.
+    ///
+    /// # Errors
+    /// As [`Fold::read`].
+    pub fn read_foreseeing<L: ReadLog + ?Sized>(
+        &mut self,
+        log: &L,
+        foresee: &mut Foresee<'_>,
+    ) -> Result<(), FoldError<L::Error>> {
+        self.follow(log, foresee, &mut |_, _, _| {}, &mut |_, _| Ok(()))
+    }
+
+    fn follow<L: ReadLog + ?Sized>(
+        &mut self,
+        log: &L,
+        foresee: &mut Foresee<'_>,
+        observe: &mut Observe<'_>,
+        pass: &mut dyn FnMut(&Head, &World) -> Result<(), Wrong>,
+    ) -> Result<(), FoldError<L::Error>> {
         let mut fault = None;
         let start = self.chain.head().next;
         log.read(start, &mut |key, stored| {
-            let taken = self.take(key, stored, observe);
+            let taken = self.take(key, stored, foresee, observe);
             match taken.and_then(|()| pass(&self.chain.head(), &self.world)) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(what) => {
@@ -207,7 +232,13 @@ impl<'k> Fold<'k> {
         }
     }
 
-    fn take(&mut self, key: Seq, stored: &[u8], observe: &mut Observe<'_>) -> Result<(), Wrong> {
+    fn take(
+        &mut self,
+        key: Seq,
+        stored: &[u8],
+        foresee: &mut Foresee<'_>,
+        observe: &mut Observe<'_>,
+    ) -> Result<(), Wrong> {
         let (entry, batch) = if self.from_genesis {
             self.chain.follow(stored)?
         } else {
@@ -223,7 +254,7 @@ impl<'k> Fold<'k> {
                 .verify(&author, BATCH_PREFIX, batch.header_bytes, &entry.signature)
                 .map_err(|error| Wrong::Signature { author, error })?;
         }
-        self.tell(&entry, &batch, checked, observe)?;
+        self.tell(&entry, &batch, checked, foresee, observe)?;
         self.batches += 1;
         Ok(())
     }
@@ -233,6 +264,7 @@ impl<'k> Fold<'k> {
         entry: &Entry,
         batch: &Batch<'_>,
         checked: bool,
+        foresee: &mut Foresee<'_>,
         observe: &mut Observe<'_>,
     ) -> Result<(), Wrong> {
         for (index, event) in (0..).zip(batch.events()) {
@@ -246,6 +278,7 @@ impl<'k> Fold<'k> {
             };
             let body = decode(self.kinds, &event, checked)
                 .map_err(|error| Wrong::Payload { index, error })?;
+            foresee(&self.world, &context, &body);
             let effect = self.world.tell(&context, &body);
             observe(&Located { context, batch: batch.id, index }, &body, effect);
         }

@@ -85,6 +85,7 @@ impl<'a> ImportedTurn<'a> {
             news: self.news,
             prefix_tokens: self.prefix_tokens,
             source_key: self.source_key,
+            ask: None,
         }
     }
 
@@ -100,6 +101,7 @@ impl<'a> ImportedTurn<'a> {
             parts: self.parts,
             finish: self.finish,
             latency_ms: self.latency_ms,
+            charge: None,
         }
     }
 }
@@ -246,6 +248,7 @@ fn amend(
         replaces: known.facts.usage,
         usage: now.usage,
         turn: Some(now.of_turn(known.facts.at)),
+        booking: None,
         reason: AmendReason::SourceGrew,
     };
     events.push(at, turn, &amend)?;

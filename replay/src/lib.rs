@@ -7,6 +7,7 @@
 pub mod book_file;
 mod chooser;
 pub mod dates;
+pub mod decider;
 pub mod default_book;
 pub mod effective_book;
 pub mod explain;
@@ -16,6 +17,7 @@ pub mod fold;
 pub mod import;
 pub mod naive;
 pub mod prices;
+pub mod redecide;
 pub mod report;
 pub mod reprice;
 pub mod sample;

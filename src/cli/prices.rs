@@ -18,8 +18,9 @@ use serde_bytes::Bytes as RawBytes;
 use super::{draw_id, print_json};
 use crate::failure::{Failure, Kind};
 use crate::ledger::{Command, Ledger, LedgerError, Outcome, PRICES_A_COMMAND_MAX, Queue};
+use crate::policy::{self, PolicyFile};
+use crate::progress;
 use crate::store::{Home, clock};
-use crate::{policy, progress};
 
 /// Engines that are named when a list lacks them, or cannot be read; the rest is counted.
 const SHOWN: usize = 10;
@@ -48,9 +49,12 @@ pub(super) fn effective_book(ledger: &Book, home: &Home) -> Result<Book, Failure
 
 /// What a person says about prices.
 pub(super) fn price_policy(home: &Home) -> Result<PricePolicy, Failure> {
-    let path = home.policy();
-    policy::read(&path)
-        .map_err(|error| Failure::usage(format!("reading {}", path.display()), error))
+    policy_of(&home.policy()).map(|policy| policy.prices)
+}
+
+/// What a policy file says.
+pub(super) fn policy_of(path: &Path) -> Result<PolicyFile, Failure> {
+    policy::read(path).map_err(|error| Failure::usage(format!("reading {}", path.display()), error))
 }
 
 /// Import prices: models.dev, LiteLLM, OpenRouter, or a book of ferry's own (docs/prices.md)

@@ -1,7 +1,8 @@
 //! What the owner of a ledger is asked to do, and what comes of it.
 
 use events::ids::{Millis, Seq, Subject};
-use events::payload::{Actor, Import, PriceBook, Stream};
+use events::payload::{Actor, Import, PriceBook, Stream, Turn, TurnClosed};
+use replay::decider::{Attempted, Plan};
 use replay::import::{EVENTS_A_TURN_MAX, ImportedTurn, Recorded};
 use replay::writer::BULK_BATCH_EVENTS;
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,36 @@ pub enum Command<'a> {
         #[serde(borrow)]
         book: PriceBook<'a>,
     },
+    /// A turn arrived: it is written down, and handed to an engine or refused.
+    Ask {
+        /// The turn's id, drawn by whoever asks.
+        id: Subject,
+        /// The turn, with what it asks for.
+        #[serde(borrow)]
+        turn: Turn<'a>,
+    },
+    /// A turn in flight needs another attempt: it is handed to an engine that has not failed it, or refused.
+    Retry {
+        /// The turn.
+        turn: Subject,
+        /// Attempts before this one.
+        attempt: u16,
+    },
+    /// An attempt of a turn ended: what it cost is settled, or, where that was done already, corrected.
+    EndAttempt {
+        /// The turn.
+        turn: Subject,
+        /// How it ended.
+        #[serde(borrow)]
+        attempted: Attempted<'a>,
+    },
+    /// The client has its end of a turn: what is still set aside for it is settled.
+    CloseTurn {
+        /// The turn.
+        turn: Subject,
+        /// How it ended.
+        closed: TurnClosed,
+    },
     /// A key is enrolled, retired, or takes another's place.
     ChangeKey {
         /// When.
@@ -60,7 +91,11 @@ impl Command<'_> {
             Self::ImportTurns(_)
             | Self::CloseImport { .. }
             | Self::ImportPrices { .. }
-            | Self::ClosePrices { .. } => Stream::Proxy,
+            | Self::ClosePrices { .. }
+            | Self::Ask { .. }
+            | Self::Retry { .. }
+            | Self::EndAttempt { .. }
+            | Self::CloseTurn { .. } => Stream::Proxy,
             Self::ChangeKey { .. } => Stream::Node,
         }
     }
@@ -114,6 +149,8 @@ impl Encoded {
 pub enum Outcome {
     /// Of each turn or price, in order.
     Imported(Vec<Recorded>),
+    /// What a turn comes to.
+    Planned(Plan),
     /// It is in the ledger.
     Written {
         /// Where.

@@ -28,7 +28,7 @@ pub(super) struct Decided {
 }
 
 impl Decided {
-    fn known(first: Seq) -> Self {
+    pub(super) fn known(first: Seq) -> Self {
         let outcome = Outcome::Written { first, repeated: true };
         Self { events: Events::new(), outcome, key: None }
     }
@@ -75,6 +75,10 @@ impl Live {
             Command::CloseImport { id, at, import } => self.said_once(*id, *at, import, group),
             Command::ImportPrices { at, prices } => self.import_prices(*at, prices),
             Command::ClosePrices { id, at, book } => self.said_once(*id, *at, book, group),
+            Command::Ask { id, turn } => self.ask(id, turn, group),
+            Command::Retry { turn, attempt } => self.retry(turn, *attempt, group),
+            Command::EndAttempt { turn, attempted } => self.end_attempt(turn, attempted, group),
+            Command::CloseTurn { turn, closed } => self.close_turn(turn, closed, group),
             Command::ChangeKey { at, actor } => self.change_key(*at, *actor, group.next),
         }
     }

@@ -17,6 +17,7 @@ use events::log::{AppendError, Log as _, ReadLog as _, Receipt};
 use events::payload::{Actor, ActorChange, ClockCorrected, Stream};
 use projections::projection::{Context, Projection as _};
 use projections::world::World;
+use replay::decider::{Decider, close, orphaned};
 use replay::import::Importer;
 use replay::writer::author_subject;
 
@@ -27,7 +28,7 @@ use super::group::Group;
 use super::handle::{Answer, Checkpoint, Request, Waiting};
 use super::own_keys::OwnKeys;
 use super::pace::Pace;
-use crate::store::{Sealed, Store, StoreError};
+use crate::store::{Home, Sealed, Store, StoreError};
 
 /// Most events of turns in one commit group: what comes meanwhile waits for the next.
 const GROUP_EVENTS: usize = 256;
@@ -43,6 +44,9 @@ pub(super) struct Live {
     pub(super) kinds: KindTable,
     pub(super) importer: Importer,
     pub(super) keys: OwnKeys,
+    /// Decides turns; made when the first is asked for.
+    pub(super) decider: Option<Decider>,
+    pub(super) home: Home,
     clock: Box<dyn Fn() -> Millis + Send>,
     follower: Follower,
     /// Where the live world was last given to be compared.
@@ -51,6 +55,7 @@ pub(super) struct Live {
 
 impl Live {
     pub(super) fn new(
+        home: Home,
         store: Store,
         world: World,
         keys: OwnKeys,
@@ -64,6 +69,8 @@ impl Live {
             store,
             world,
             keys,
+            decider: None,
+            home,
             clock,
             follower,
         }
@@ -75,7 +82,7 @@ impl Live {
         waiting: Waiting,
         following: JoinHandle<()>,
     ) -> Result<Sealed, StoreError> {
-        let served = self.serve(&waiting.turns, &waiting.bulk);
+        let served = self.settle_orphans().and_then(|()| self.serve(&waiting.turns, &waiting.bulk));
         if let Err(error) = &served {
             let stopped = CommandError::Stopped(error.to_string());
             waiting.close().for_each(|request| request.fail(stopped.clone()));
@@ -218,8 +225,34 @@ impl Live {
         }
     }
 
+    /// Settles what was in flight when the last owner ended: nobody else will.
+    fn settle_orphans(&mut self) -> Result<(), StoreError> {
+        if self.world.routing.flights.iter().next().is_none() {
+            return Ok(());
+        }
+        let mut group = self.begin()?;
+        let orphans: Vec<_> = self
+            .world
+            .routing
+            .flights
+            .iter()
+            .map(|(turn, flight)| (*turn, flight.clone()))
+            .collect();
+        for (turn, flight) in orphans {
+            if !group.has_room(Stream::Proxy) {
+                self.commit_before(&mut group)?;
+            }
+            let closed = orphaned(&flight);
+            let mut events = Events::new();
+            let written = close(&turn, &flight, group.received, &closed, &mut events);
+            written.map_err(|_| StoreError::Damaged { what: "turn in flight" })?;
+            self.apply(&mut group, Stream::Proxy, &events)?;
+        }
+        self.commit(group, true)
+    }
+
     /// Tells the world what was decided, as every replay will be told it.
-    fn apply(
+    pub(super) fn apply(
         &mut self,
         group: &mut Group,
         stream: Stream,
@@ -250,12 +283,18 @@ impl Live {
             at: event.at,
             subject: event.subject,
         };
+        // What its author had no right to say changes nothing.
+        if let Some(decider) = &mut self.decider
+            && self.world.keyring.allows(&context, &body)
+        {
+            decider.saw(&self.world, &context, &body);
+        }
         self.world.tell(&context, &body);
         Ok(())
     }
 
     /// Appends what was gathered, so that what comes next stands behind it.
-    fn commit_before(&mut self, group: &mut Group) -> Result<(), StoreError> {
+    pub(super) fn commit_before(&mut self, group: &mut Group) -> Result<(), StoreError> {
         let next = Group::new(group.received, group.next);
         self.commit(mem::replace(group, next), false)
     }

@@ -13,6 +13,7 @@ mod own_keys;
 mod owner;
 mod pace;
 mod socket;
+mod turns;
 
 pub use command::{
     Command, CommandError, Encoded, Outcome, PRICES_A_COMMAND_MAX, TURNS_A_COMMAND_MAX, encode_turn,

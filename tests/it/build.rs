@@ -3,13 +3,18 @@
 use events::admission::{Admitted, admit};
 use events::batch::{Author, AuthorTip, SignedBatch};
 use events::bytes::{Bytes16, Bytes32};
+use events::cost::Cost;
 use events::event::{Body, Events, Payload};
 use events::head::SignedHead;
 use events::ids::{LedgerId, Millis, Subject};
 use events::kind::KindTable;
 use events::log::{Log as _, ReadLog as _};
 use events::memory::MemoryLog;
-use events::payload::{DispatchResult, Finish, Name, Parts, RawPairs, SourceKey, Stream, Turn};
+use events::money::Pico;
+use events::payload::{
+    Ask, CacheTtl, Charge, ChargeBasis, Choice, Dispatch, DispatchResult, Finish, Forecast, MadeBy,
+    Name, Parts, Purpose, RawPairs, Reservation, ReserveBasis, SourceKey, Stream, Turn,
+};
 use events::sign::{SigningKey, Verifier};
 use events::usage::Usage;
 use projections::gather::{Gather, Window};
@@ -83,6 +88,7 @@ pub(crate) fn turn(conversation: u8, model: &'static str) -> Turn<'static> {
         news: Some(Parts::TEXT),
         prefix_tokens: None,
         source_key: None::<SourceKey<'static>>,
+        ask: None,
     }
 }
 
@@ -100,7 +106,58 @@ pub(crate) fn result(
         parts: None,
         finish: Finish::EndTurn,
         latency_ms: None,
+        charge: None,
     }
+}
+
+pub(crate) fn ask(number: u64) -> Ask<'static> {
+    Ask {
+        profile: Name::new("auto").unwrap(),
+        harness: number.is_multiple_of(2).then(|| Name::new("pi").unwrap()),
+        project: number.is_multiple_of(3).then(|| Name::new("atlas").unwrap()),
+        kind: None,
+        prompt_tokens: 1_000,
+        prompt_tokens_max: 1_200,
+        images: 0,
+        max_output: Some(500),
+    }
+}
+
+/// A dispatch nobody decided.
+pub(crate) fn dispatch(
+    attempt: u16,
+    engine: &'static str,
+    amount: Option<Pico>,
+) -> Dispatch<'static> {
+    let cost = amount.map_or(Cost::UNKNOWN, Cost::exactly);
+    let (cache_read, cache_estimated, output) = (0, false, 100);
+    Dispatch {
+        purpose: Purpose::Turn,
+        attempt,
+        engine: Name::new(engine).unwrap(),
+        choice: Choice::First,
+        cache_ttl: CacheTtl::FiveMinutes,
+        max_output: 500,
+        reserved: Reservation { basis: ReserveBasis::Expected, amount },
+        forecast: Forecast {
+            cache_read,
+            cache_estimated,
+            output,
+            expected: cost,
+            cold: cost,
+            ceiling: cost,
+        },
+        warm: None,
+        arms: Vec::new(),
+        excluded: Vec::new(),
+        budgets: Vec::new(),
+        made_by: MadeBy { decide: 0, world: 0, policy: Bytes16::ZERO },
+        record: Bytes32::ZERO,
+    }
+}
+
+pub(crate) const fn charge(pico: i64) -> Charge {
+    Charge { basis: ChargeBasis::Priced, cost: Cost::exactly(Pico(pico as i128)) }
 }
 
 pub(crate) fn usage(prompt: u32, output: u32) -> Usage {

@@ -12,9 +12,12 @@ use events::kind::{Kind, KindTable};
 use events::memory::MemoryLog;
 use events::money::Pico;
 use events::payload::{
-    Actor, ActorChange, Amend, AmendReason, ClockCorrected, DispatchResult, Ending, Finding,
-    FindingCode, Finish, Import, LedgerOpened, Name, Parts, Price, PriceBook, Rates, RawPairs,
-    SourceKey, Stream, Tier, Turn, TurnClosed, TurnFacts, Window,
+    Actor, ActorChange, Amend, AmendReason, Arm, Ask, Booking, BudgetCrossed, BudgetFact,
+    BudgetPeriod, BudgetScope, CacheTtl, Charge, ChargeBasis, Choice, ClockCorrected, Dispatch,
+    DispatchResult, Ending, Exclusion, Finding, FindingCode, Finish, Forecast, Import,
+    LedgerOpened, MadeBy, Name, Parts, Price, PriceBook, Purpose, Rates, RawPairs, Refusal,
+    RefusalReason, Reservation, ReserveBasis, SourceKey, Stream, Task, Tier, Turn, TurnClosed,
+    TurnFacts, TurnKind, TurnTier, Window,
 };
 use events::rate::Rate;
 use events::usage::{Convention, RawUsage, Usage};
@@ -53,6 +56,33 @@ fn rates(first: u64) -> Rates {
         reasoning: rate(6),
         image: rate(7),
         request: None,
+    }
+}
+
+const fn kind(task: Task, tier: TurnTier) -> TurnKind {
+    TurnKind { task, tier }
+}
+
+const fn charge(basis: ChargeBasis, pico: i128) -> Charge {
+    Charge { basis, cost: Cost::exactly(Pico(pico)) }
+}
+
+const fn made_by(first: u16) -> MadeBy {
+    MadeBy { decide: first, world: first + 100, policy: Bytes([17; 16]) }
+}
+
+fn budget(scope: BudgetScope, first: u32) -> BudgetFact<'static> {
+    let pico = |step: u32| Pico(i128::from(first + step));
+    BudgetFact {
+        name: name("month"),
+        scope,
+        period: BudgetPeriod::Month,
+        limit: pico(1),
+        spent: Cost::exactly(pico(2)),
+        reserved: Cost::at_least(pico(3)),
+        allowance: Some(pico(4)),
+        today: Some(pico(5)),
+        resets_at: Some(u64::from(first) + 6),
     }
 }
 
@@ -103,6 +133,53 @@ pub(crate) fn examples() -> Vec<Example> {
             news: Some(Parts::TEXT | Parts::TOOL_RESULT),
             prefix_tokens: Some(70_400),
             source_key: Some(SourceKey::new("0001|main|17").unwrap()),
+            ask: Some(Ask {
+                profile: name("auto"),
+                harness: Some(name("pi")),
+                project: Some(name("atlas")),
+                kind: Some(kind(Task::Coding, TurnTier::Hard)),
+                prompt_tokens: 50_001,
+                prompt_tokens_max: 50_002,
+                images: 4,
+                max_output: Some(50_003),
+            }),
+        }),
+        example(&Dispatch {
+            purpose: Purpose::Judge,
+            attempt: 6,
+            engine: name("acme/m3"),
+            choice: Choice::Downgraded,
+            cache_ttl: CacheTtl::OneHour,
+            max_output: 60_001,
+            reserved: Reservation { basis: ReserveBasis::Stated, amount: Some(Pico(60_002)) },
+            forecast: Forecast {
+                cache_read: 60_003,
+                cache_estimated: true,
+                output: 60_004,
+                expected: Cost::exactly(Pico(60_005)),
+                cold: Cost::at_least(Pico(60_006)),
+                ceiling: Cost::exactly(Pico(i128::from(i64::MAX) + 60_007)),
+            },
+            warm: Some(name("acme/m4")),
+            arms: vec![Arm {
+                engine: name("acme/m5"),
+                expected: Cost::exactly(Pico(60_008)),
+                horizon: Cost::at_least(Pico(60_009)),
+                excluded: Some(Exclusion::PriceUnknown),
+            }],
+            excluded: vec![(Exclusion::OverBudget, 7)],
+            budgets: vec![budget(BudgetScope::Client, 61_000)],
+            made_by: made_by(10),
+            record: Bytes([11; 32]),
+        }),
+        example(&Refusal {
+            attempt: 12,
+            reason: RefusalReason::BudgetExceeded,
+            budget: Some(budget(BudgetScope::Project, 62_000)),
+            needed: Some(Pico(62_009)),
+            excluded: vec![(Exclusion::ContextTooSmall, 13)],
+            made_by: made_by(14),
+            record: Bytes([15; 32]),
         }),
         example(&DispatchResult {
             attempt: 1,
@@ -113,6 +190,7 @@ pub(crate) fn examples() -> Vec<Example> {
             parts: Some(Parts::TOOL_USE | Parts::THINKING),
             finish: Finish::Length,
             latency_ms: Some(7_340),
+            charge: Some(charge(ChargeBasis::Priced, 63_000)),
         }),
         example(&TurnClosed { ending: Ending::Failed, attempts: 3, bytes_sent: Some(70_000) }),
         example(&Amend {
@@ -130,6 +208,16 @@ pub(crate) fn examples() -> Vec<Example> {
                 parts: Some(Parts::THINKING),
                 finish: Finish::Length,
             }),
+            booking: Some(Booking {
+                dispatched: 1_767_571_200_003,
+                engine: name("acme/m6"),
+                conversation: Bytes([16; 16]),
+                harness: Some(name("codex")),
+                project: Some(name("borealis")),
+                kind: Some(kind(Task::Vision, TurnTier::Simple)),
+                was: charge(ChargeBasis::Estimated, 64_000),
+                now: charge(ChargeBasis::Reported, 64_001),
+            }),
             reason: AmendReason::ProviderFinal,
         }),
         example(&Import {
@@ -143,6 +231,7 @@ pub(crate) fn examples() -> Vec<Example> {
         }),
         example(&Finding { code: FindingCode::LossAccepted, from: 31, to: 32 }),
         example(&ClockCorrected { ledger: 41, clock: 42 }),
+        example(&BudgetCrossed { percent: 80, budget: budget(BudgetScope::Engine, 65_000) }),
     ]
 }
 
@@ -154,6 +243,9 @@ pub(crate) fn encoded(body: &Body<'_>) -> Vec<u8> {
         Body::Price(payload) => rmp_serde::to_vec(payload),
         Body::PriceBook(payload) => rmp_serde::to_vec(payload),
         Body::Turn(payload) => rmp_serde::to_vec(payload),
+        Body::Dispatch(payload) => rmp_serde::to_vec(payload),
+        Body::Refusal(payload) => rmp_serde::to_vec(payload),
+        Body::BudgetCrossed(payload) => rmp_serde::to_vec(payload),
         Body::Result(payload) => rmp_serde::to_vec(payload),
         Body::TurnClosed(payload) => rmp_serde::to_vec(payload),
         Body::Amend(payload) => rmp_serde::to_vec(payload),

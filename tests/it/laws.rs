@@ -8,9 +8,10 @@ use events::head::SignedHead;
 use events::kind::KindTable;
 use events::log::{Log as _, ReadLog as _};
 use events::memory::{MemoryLog, Stored};
+use events::money::Pico;
 use events::payload::{
-    Actor, ActorChange, Amend, AmendReason, Ending, Finish, Name, Parts, Stream, TurnClosed,
-    TurnFacts,
+    Actor, ActorChange, Amend, AmendReason, Booking, Ending, Finish, Name, Parts, Stream,
+    TurnClosed, TurnFacts,
 };
 use events::usage::Usage;
 use projections::gather::{Gather, Window};
@@ -22,8 +23,8 @@ use replay::fold::{Checks, FoldError, Signatures, Wrong, fold};
 use replay::writer::Writer;
 
 use crate::build::{
-    LEDGER, Push, admitted, append, author, folded, head_of, key, opened, result, signed, subject,
-    turn, usage,
+    LEDGER, Push, admitted, append, ask, author, charge, dispatch, folded, head_of, key, opened,
+    result, signed, subject, turn, usage,
 };
 
 const MODELS: [&str; 3] = ["acme/m1", "acme/m2", "claude-opus-4-5-20251101"];
@@ -31,8 +32,9 @@ const MODELS: [&str; 3] = ["acme/m1", "acme/m2", "claude-opus-4-5-20251101"];
 /// Something an author says.
 #[derive(Clone, Debug)]
 enum Said {
-    Turn { about: u64, at: u64, model: usize },
-    Result { about: u64, at: u64, attempt: u16, model: usize, usage: Usage },
+    Turn { about: u64, at: u64, model: usize, asks: bool },
+    Dispatch { about: u64, at: u64, attempt: u16, model: usize, reserved: Option<i64> },
+    Result { about: u64, at: u64, attempt: u16, model: usize, usage: Usage, charged: Option<i64> },
     Amend { about: u64, at: u64, replaces: Usage, usage: Usage },
     Closed { about: u64, at: u64 },
     Actor { seed: u8, change: ActorChange, replaces: Option<u8> },
@@ -41,13 +43,20 @@ enum Said {
 impl Said {
     fn push(&self, events: &mut Events) {
         match self {
-            Self::Turn { about, at, model } => {
+            Self::Turn { about, at, model, asks } => {
                 let conversation = u8::try_from(about % 3).unwrap();
-                turn(conversation, MODELS[*model]).push(events, *at, subject(*about));
+                let mut turn = turn(conversation, MODELS[*model]);
+                turn.ask = asks.then(|| ask(*about));
+                turn.push(events, *at, subject(*about));
             }
-            Self::Result { about, at, attempt, model, usage } => {
+            Self::Dispatch { about, at, attempt, model, reserved } => {
+                let amount = reserved.map(|pico| Pico(pico.into()));
+                dispatch(*attempt, MODELS[*model], amount).push(events, *at, subject(*about));
+            }
+            Self::Result { about, at, attempt, model, usage, charged } => {
                 let mut served = result(*at / 2, MODELS[*model], *usage);
                 served.attempt = *attempt;
+                served.charge = charged.map(|pico| charge(pico));
                 served.push(events, *at, subject(*about));
             }
             Self::Amend { about, at, replaces, usage } => Amend {
@@ -64,6 +73,16 @@ impl Said {
                     prefix_tokens: Some(7),
                     parts: None,
                     finish: Finish::EndTurn,
+                }),
+                booking: (at % 2 == 0).then(|| Booking {
+                    dispatched: *at,
+                    engine: Name::new(MODELS[1]).unwrap(),
+                    conversation: Bytes([u8::try_from(at % 3).unwrap(); 16]),
+                    harness: None,
+                    project: None,
+                    kind: None,
+                    was: charge(1_000),
+                    now: charge(3_000),
                 }),
                 reason: AmendReason::SourceGrew,
             }
@@ -101,9 +120,14 @@ fn any_usage() -> impl Strategy<Value = Usage> {
 fn said() -> impl Strategy<Value = Said> {
     let changes = [ActorChange::Enrolled, ActorChange::Retired, ActorChange::Rotated];
     prop_oneof![
-        4 => (0_u64..8, 0_u64..400_000_000, 0_usize..3).prop_map(|(about, at, model)| Said::Turn { about, at, model }),
-        4 => (0_u64..8, 0_u64..400_000_000, 0_u16..3, 0_usize..3, any_usage())
-            .prop_map(|(about, at, attempt, model, usage)| Said::Result { about, at, attempt, model, usage }),
+        4 => (0_u64..8, 0_u64..1_400_000_000, 0_usize..3, any::<bool>())
+            .prop_map(|(about, at, model, asks)| Said::Turn { about, at, model, asks }),
+        3 => (0_u64..8, 0_u64..400_000_000, 0_u16..3, 0_usize..3, prop::option::of(0_i64..9_000_000))
+            .prop_map(|(about, at, attempt, model, reserved)| Said::Dispatch { about, at, attempt, model, reserved }),
+        4 => (0_u64..8, 0_u64..400_000_000, 0_u16..3, 0_usize..3, any_usage(), prop::option::of(0_i64..9_000_000))
+            .prop_map(|(about, at, attempt, model, usage, charged)| {
+                Said::Result { about, at, attempt, model, usage, charged }
+            }),
         2 => (0_u64..8, 0_u64..400_000_000, any_usage(), any_usage())
             .prop_map(|(about, at, replaces, usage)| Said::Amend { about, at, replaces, usage }),
         1 => (0_u64..8, 0_u64..400_000_000).prop_map(|(about, at)| Said::Closed { about, at }),

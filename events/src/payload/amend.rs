@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Finish, Name, Parts};
+use super::{Booking, Finish, Name, Parts};
 use crate::bytes::Bytes16;
 use crate::codes::codes;
 use crate::ids::Millis;
@@ -56,6 +56,8 @@ pub struct Amend<'a> {
     pub usage: Usage,
     /// What is now known of the turn itself, where a source has told more of it; `None`: what was said.
     pub turn: Option<TurnFacts>,
+    /// What it is charged with now, where it was dispatched here.
+    pub booking: Option<Booking<'a>>,
     /// Why.
     pub reason: AmendReason,
 }

@@ -6,7 +6,11 @@
 
 mod actor;
 mod amend;
+mod ask;
+mod budget;
+mod charge;
 mod clock_corrected;
+mod dispatch;
 mod finding;
 mod import;
 mod ledger_opened;
@@ -14,13 +18,21 @@ mod name;
 mod price;
 mod price_book;
 mod raw_usage;
+mod refusal;
 mod result;
 mod turn;
 mod turn_closed;
 
 pub use actor::{Actor, ActorChange, Stream};
 pub use amend::{Amend, AmendReason, TurnFacts};
+pub use ask::{Ask, Task, TurnKind, TurnTier};
+pub use budget::{BudgetCrossed, BudgetFact, BudgetPeriod, BudgetScope};
+pub use charge::{Booking, Charge, ChargeBasis};
 pub use clock_corrected::ClockCorrected;
+pub use dispatch::{
+    Arm, CacheTtl, Choice, Dispatch, Exclusion, ExclusionCount, Forecast, MadeBy, Purpose,
+    Reservation, ReserveBasis,
+};
 pub use finding::{Finding, FindingCode};
 pub use import::Import;
 pub use ledger_opened::LedgerOpened;
@@ -29,6 +41,7 @@ pub use name::{Name, NameError, SourceKey};
 pub use price::{Price, Rates, Tier, Window};
 pub use price_book::PriceBook;
 pub use raw_usage::RawPairs;
+pub use refusal::{Refusal, RefusalReason};
 pub use result::{DispatchResult, Finish};
 pub use turn::{Parts, Turn};
 pub use turn_closed::{Ending, TurnClosed};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Name, Parts, RawPairs};
+use super::{Charge, Name, Parts, RawPairs};
 use crate::codes::codes;
 use crate::ids::Millis;
 use crate::usage::Usage;
@@ -43,4 +43,6 @@ pub struct DispatchResult<'a> {
     pub finish: Finish,
     /// From request to last byte, in milliseconds.
     pub latency_ms: Option<u32>,
+    /// What it is charged with; `None` where it is only told of, and priced when somebody asks.
+    pub charge: Option<Charge>,
 }

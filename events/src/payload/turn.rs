@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Name, SourceKey};
+use super::{Ask, Name, SourceKey};
 use crate::bytes::Bytes16;
 
 /// Kinds of content, one bit each.
@@ -62,4 +62,6 @@ pub struct Turn<'a> {
     pub prefix_tokens: Option<u32>,
     /// The source's own row key, where its ids are not personal.
     pub source_key: Option<SourceKey<'a>>,
+    /// What a live turn asks for; `None` for one that is only told of.
+    pub ask: Option<Ask<'a>>,
 }

@@ -30,6 +30,10 @@ pub(super) enum Draw {
     AmendDelay,
     SubjectHigh,
     SubjectLow,
+    ReportsCost,
+    ReportedCost,
+    Project,
+    Tier,
 }
 
 /// Odd, so that its multiples meet every 64-bit value once: the step of splitmix64.

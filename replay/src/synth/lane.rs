@@ -16,23 +16,30 @@ pub(super) const SOURCE: &str = "synth";
 const CLIENTS: [&str; 4] = ["claude-code/2.1.45", "codex/0.98", "opencode/1.2", "my-script"];
 
 /// What a model's provider says of usage, and up to which prompt clients let it grow.
-struct Model {
+pub(super) struct Model {
     name: &'static str,
+    /// The same, by the name of the book's engine.
+    pub(super) engine: &'static str,
+    /// The profile that prefers it.
+    profile: &'static str,
     says: Convention,
     compacts_at: u32,
 }
 
 /// The sample book's engines by the names traffic has for them, and one no book knows. The first are
 /// used most.
-const MODELS: [Model; 9] = [
-    Model::new("claude-opus-4-5-20251101", Convention::Anthropic, 170_000),
-    Model::new("claude-sonnet-4-5-20250929", Convention::Anthropic, 170_000),
+pub(super) static MODELS: [Model; 9] = [
+    Model::new("claude-opus-4-5-20251101", Convention::Anthropic, 170_000)
+        .by("anthropic/claude-opus-4-5"),
+    Model::new("claude-sonnet-4-5-20250929", Convention::Anthropic, 170_000)
+        .by("anthropic/claude-sonnet-4-5"),
     Model::new("anthropic/claude-haiku-4-5", Convention::Anthropic, 160_000),
     Model::new("openai/gpt-5.5", Convention::OpenAi, 380_000),
     Model::new("google/gemini-2.5-pro", Convention::OpenAi, 320_000),
     Model::new("google/gemini-3-flash-preview", Convention::OpenAi, 240_000),
     Model::new("openrouter/deepseek/deepseek-v3.2", Convention::OpenAi, 140_000),
-    Model::new("claude-opus-4-1-20250805", Convention::Anthropic, 190_000),
+    Model::new("claude-opus-4-1-20250805", Convention::Anthropic, 190_000)
+        .by("anthropic/claude-opus-4-1"),
     Model::new("acme/unlisted-1", Convention::OpenTelemetry, 100_000),
 ];
 
@@ -40,8 +47,30 @@ const MODELS: [Model; 9] = [
 const CACHE_LIVES: Millis = 300_000;
 
 impl Model {
+    /// Its name, as sources have it.
+    ///
+    /// # Errors
+    /// None: the names are constants.
+    pub(super) fn name(&self) -> Result<Name<'static>, NameError> {
+        Name::new(self.name)
+    }
+
     const fn new(name: &'static str, says: Convention, compacts_at: u32) -> Self {
-        Self { name, says, compacts_at }
+        Self { name, engine: name, profile: name, says, compacts_at }
+    }
+
+    const fn by(self, engine: &'static str) -> Self {
+        Self { engine, profile: engine, ..self }
+    }
+
+    /// The profile that prefers it.
+    pub(super) const fn profile(&self) -> &'static str {
+        self.profile
+    }
+
+    /// The model of an engine.
+    pub(super) fn of_engine(engine: &str) -> Option<&'static Self> {
+        MODELS.iter().find(|model| model.engine == engine)
     }
 
     /// Half of all draws are the first two models.
@@ -145,12 +174,14 @@ impl Lane {
         }
     }
 
-    /// The model it uses.
-    ///
-    /// # Errors
-    /// None: the names are constants.
-    pub(super) fn model(&self) -> Result<Name<'static>, NameError> {
-        Name::new(self.model.name)
+    /// The model it asks for.
+    pub(super) const fn model(&self) -> &'static Model {
+        self.model
+    }
+
+    /// Tokens of the prompt it sent last.
+    pub(super) const fn prompt(&self) -> u32 {
+        self.prompt
     }
 
     /// True when it has sent its last turn.
@@ -205,7 +236,7 @@ impl Lane {
         let dice = self.turn_dice();
         self.seq += 1;
         self.left -= 1;
-        Asked::begin(sent, prompt.held, dice, self.by == By::Proxy)
+        Asked::begin(sent, (prompt.held, self.model), dice, self.by == By::Proxy)
     }
 
     /// The whole answer to a turn comes.
@@ -220,7 +251,7 @@ impl Lane {
             (Parts::TEXT, Finish::EndTurn)
         };
         let (raw, later) = self.figures(asked);
-        let usage = raw.normalise(self.model.says);
+        let usage = raw.normalise(asked.served.says);
         Answer { usage, raw, later, parts: Some(parts), finish }
     }
 
@@ -239,7 +270,7 @@ impl Lane {
     fn figures(&self, asked: &Asked) -> (RawUsage, Option<(Usage, AmendReason)>) {
         let whole = self.said(asked, self.output);
         if asked.is_amended() {
-            let later = whole.normalise(self.model.says);
+            let later = whole.normalise(asked.served.says);
             return match self.by {
                 // Clients' own records of a message grow while it streams.
                 By::Second => {
@@ -256,7 +287,7 @@ impl Lane {
 
     fn said(&self, asked: &Asked, output: u32) -> RawUsage {
         let [prompt, read, output] = [self.prompt, asked.held, output].map(i64::from);
-        match self.model.says {
+        match asked.served.says {
             Convention::Anthropic => {
                 let stray = i64::from(asked.dice.below(Draw::Stray, 12)).min(prompt - read);
                 let written = prompt - read - stray;

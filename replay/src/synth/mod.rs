@@ -12,6 +12,8 @@ mod chores;
 mod desk;
 mod dice;
 mod lane;
+mod live;
+mod policy;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -30,7 +32,10 @@ use events::sign::SigningKey;
 
 pub use self::desk::SynthBatch;
 use self::stage::{Cast, Stage};
+use projections::policy::PolicyError;
+
 use crate::book_file::BookFileError;
+use crate::decider::Decider;
 use crate::writer::{BULK_BATCH_EVENTS, Keys};
 
 /// Monday 2026-02-02 00:00 UTC: when every synthetic ledger begins. A million turns take about a
@@ -57,6 +62,9 @@ pub enum SynthError {
     /// A name is none.
     #[error(transparent)]
     Name(#[from] NameError),
+    /// The policy makes no sense.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
     /// The bundled price book is damaged.
     #[error("the bundled price book is damaged: {0}")]
     Book(#[from] BookFileError),
@@ -212,6 +220,14 @@ pub fn keys(seed: u64) -> Keys {
         agent: key(seed, "agent"),
         people: key(seed, "people"),
     }
+}
+
+/// What every synthetic ledger's turns are decided by: its decisions can be made again with it.
+///
+/// # Errors
+/// None: the policy is a constant.
+pub fn decider() -> Result<Decider, SynthError> {
+    Ok(policy::decider()?)
 }
 
 /// The secret that keys the ids of its imported turns.

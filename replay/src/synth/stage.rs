@@ -11,7 +11,7 @@ use events::sign::SigningKey;
 use super::desk::{By, Desk};
 use super::dice::{Dice, Draw};
 use super::lane::Lane;
-use super::{START, SynthError, Totals};
+use super::{START, SynthError, Totals, policy};
 use crate::book_file::BookFile;
 use crate::sample;
 
@@ -73,6 +73,8 @@ pub(super) struct Stage {
     pub(super) read: Read,
     /// Better figures still to come, by instant and a number that tells them apart.
     pub(super) late: BTreeMap<(Millis, u64), Late>,
+    /// Turns decided so far.
+    pub(super) decided: u64,
     /// Price changes so far.
     pub(super) price_changes: u32,
     /// Findings so far.
@@ -106,10 +108,16 @@ impl Stage {
             dice: Dice::new(seed),
             secret,
             book: sample::book()?,
-            desk: Desk::new(ledger, [cast.node, cast.proxy, cast.second], batch_events),
+            desk: Desk::new(
+                ledger,
+                [cast.node, cast.proxy, cast.second],
+                batch_events,
+                policy::decider()?,
+            ),
             totals: Totals::default(),
             read: Read::default(),
             late: BTreeMap::new(),
+            decided: 0,
             price_changes: 0,
             findings: 0,
             successor: Some(cast.successor),

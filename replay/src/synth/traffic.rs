@@ -4,7 +4,7 @@ use events::bytes::Bytes;
 use events::hash::Domain;
 use events::ids::{Millis, Subject};
 use events::payload::{
-    Amend, AmendReason, DispatchResult, Ending, RawPairs, SourceKey, Turn, TurnClosed,
+    Amend, AmendReason, Booking, Ending, Name, RawPairs, SourceKey, Turn, TurnClosed,
 };
 use events::usage::Usage;
 
@@ -14,6 +14,7 @@ use super::dice::{Dice, Draw};
 use super::lane::{Lane, SOURCE};
 use super::stage::{Late, Stage};
 use super::turn::{Answer, Asked, Fate, Sent};
+use crate::decider::Attempted;
 
 impl Stage {
     /// A lane sends its next turn.
@@ -31,25 +32,32 @@ impl Stage {
             }
             None => drawn_subject(self.dice.of(number)),
         };
+        let ask = match lane.by {
+            By::Proxy => Some(self.asks(lane)?),
+            _ => None,
+        };
         let turn = Turn {
             client: lane.client,
             conversation: lane.conversation,
             subagent: lane.subagent,
-            model: lane.model()?,
+            model: lane.model().name()?,
             news: Some(prompt.news),
             prefix_tokens: prompt.prefix,
             source_key: row.as_deref().map(SourceKey::new).transpose()?,
+            ask,
         };
         self.desk.push(lane.by, at, subject, &turn)?;
         self.totals.turns += 1;
         let asked = lane.send(&prompt, Sent { subject, number, at, now: self.now });
         if asked.repeated {
+            // Clients' own records tell nothing of what was asked here.
+            let turn = Turn { ask: None, ..turn };
             self.desk.push(By::Second, at + asked.repeat_delay(), subject, &turn)?;
             self.totals.repeated += 1;
             self.read.repeated += 1;
         }
         self.read.turns += u64::from(row.is_some());
-        lane.asked = Some(asked);
+        lane.asked = if ask.is_some() { self.dispatch(lane, asked)? } else { Some(asked) };
         self.keep_house()
     }
 
@@ -60,12 +68,19 @@ impl Stage {
     pub(super) fn answer(&mut self, lane: &mut Lane, asked: Asked) -> Result<(), SynthError> {
         match asked.fate {
             Fate::Silent => {
-                self.totals.unanswered += 1;
                 lane.lose();
+                if lane.by == By::Proxy {
+                    self.orphan(&asked)?;
+                } else {
+                    self.totals.unanswered += 1;
+                }
             }
             Fate::Retried if asked.attempt == 0 => {
                 self.settle(lane, &asked, &Answer::missing())?;
-                lane.asked = Some(asked.again(self.now));
+                let served = asked.served;
+                let again = asked.again(self.now, served);
+                lane.asked =
+                    if lane.by == By::Proxy { self.dispatch(lane, again)? } else { Some(again) };
             }
             Fate::Failed | Fate::Aborted => {
                 lane.lose();
@@ -90,21 +105,28 @@ impl Stage {
 
     /// Writes an attempt's result, and notes what is to become of its figure.
     fn settle(&mut self, lane: &Lane, asked: &Asked, answer: &Answer) -> Result<(), SynthError> {
-        let (at, engine) = (self.clock(), lane.model()?);
-        let result = DispatchResult {
-            attempt: asked.attempt,
-            turn_at: asked.turn_at,
-            engine,
+        let is_live = lane.by == By::Proxy;
+        let engine = if is_live { Name::new(asked.served.engine)? } else { asked.served.name()? };
+        let attempted = Attempted {
             usage: answer.usage,
             raw_usage: RawPairs::of(&answer.raw),
             parts: answer.parts,
             finish: answer.finish,
             latency_ms: u32::try_from(self.now - asked.since).ok(),
+            reported: asked.reported(),
+            reached_engine: asked.fate != Fate::Failed,
+            ..Attempted::unknown(asked.attempt, engine)
         };
-        self.desk.push(lane.by, at, asked.subject, &result)?;
+        let result = attempted.told(asked.turn_at);
+        let booking = if is_live {
+            self.end(lane, asked, &attempted)?
+        } else {
+            self.desk.push(lane.by, self.clock(), asked.subject, &result)?;
+            None
+        };
         self.totals.results += 1;
         if asked.repeated {
-            let at = at + asked.repeat_delay();
+            let at = self.clock() + asked.repeat_delay();
             self.desk.push(By::Second, at, asked.subject, &result)?;
             self.totals.repeated += 1;
         }
@@ -116,6 +138,7 @@ impl Stage {
                 replaces: answer.usage,
                 usage,
                 turn: None,
+                booking,
                 reason,
             };
             let (turn, again) = (asked.subject, asked.is_amended_twice());
@@ -133,7 +156,18 @@ impl Stage {
         ending: Ending,
         bytes_sent: Option<u64>,
     ) -> Result<(), SynthError> {
-        let closed = TurnClosed { ending, attempts: asked.attempt + 1, bytes_sent };
+        self.close_after(by, asked, (ending, asked.attempt + 1), bytes_sent)
+    }
+
+    /// Writes the end of a turn after so many attempts.
+    pub(super) fn close_after(
+        &mut self,
+        by: By,
+        asked: &Asked,
+        (ending, attempts): (Ending, u16),
+        bytes_sent: Option<u64>,
+    ) -> Result<(), SynthError> {
+        let closed = TurnClosed { ending, attempts, bytes_sent };
         Ok(self.desk.push(by, self.clock(), asked.subject, &closed)?)
     }
 
@@ -142,15 +176,21 @@ impl Stage {
     /// # Errors
     /// None: what it writes is within the format's bounds.
     pub(super) fn amend(&mut self) -> Result<(), SynthError> {
-        let Some(((at, number), late)) = self.late.pop_first() else { return Ok(()) };
+        let Some(((at, number), mut late)) = self.late.pop_first() else { return Ok(()) };
         self.now = at;
+        let Amend { attempt, engine, usage, booking, .. } = late.amend;
+        late.amend.booking = booking.map(|booking| {
+            let figures = Attempted { usage, ..Attempted::unknown(attempt, engine) };
+            self.desk.rebooked(booking, &figures)
+        });
         self.desk.push(late.by, self.clock(), late.turn, &late.amend)?;
         self.totals.amends += 1;
         self.read.amended += u64::from(late.by == By::Second);
         if late.again {
             let usage = corrected(&late.amend.usage);
             let (replaces, reason) = (late.amend.usage, AmendReason::Corrected);
-            let amend = Amend { replaces, usage, reason, ..late.amend };
+            let booking = late.amend.booking.map(|booking| Booking { was: booking.now, ..booking });
+            let amend = Amend { replaces, usage, reason, booking, ..late.amend };
             self.late.insert((at + CORRECTED_AFTER, number), Late { amend, again: false, ..late });
         }
         Ok(())

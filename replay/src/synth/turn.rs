@@ -1,10 +1,12 @@
 //! A turn on its way: what becomes of it, and what comes of its attempts.
 
 use events::ids::{Millis, Subject};
+use events::money::Pico;
 use events::payload::{AmendReason, Finish, Parts};
 use events::usage::{RawUsage, Usage};
 
 use super::dice::{Dice, Draw};
+use super::lane::Model;
 
 /// What becomes of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub(super) struct Asked {
     pub(super) repeated: bool,
     /// Of the prompt: what the provider still holds.
     pub(super) held: u32,
+    /// The model that serves it.
+    pub(super) served: &'static Model,
     /// The turn's dice.
     pub(super) dice: Dice,
 }
@@ -81,7 +85,12 @@ impl Answer {
 
 impl Asked {
     /// The first attempt of a turn begins.
-    pub(super) fn begin(sent: Sent, held: u32, dice: Dice, may_be_repeated: bool) -> Self {
+    pub(super) fn begin(
+        sent: Sent,
+        (held, served): (u32, &'static Model),
+        dice: Dice,
+        may_be_repeated: bool,
+    ) -> Self {
         Self {
             subject: sent.subject,
             number: sent.number,
@@ -91,6 +100,7 @@ impl Asked {
             fate: fate(dice),
             repeated: may_be_repeated && dice.one_in(Draw::Repeats, 16),
             held,
+            served,
             dice,
         }
     }
@@ -106,13 +116,19 @@ impl Asked {
     }
 
     /// The next attempt begins.
-    pub(super) fn again(self, now: Millis) -> Self {
-        Self { attempt: self.attempt + 1, since: now, ..self }
+    pub(super) fn again(self, now: Millis, served: &'static Model) -> Self {
+        Self { attempt: self.attempt + 1, since: now, served, ..self }
     }
 
     /// How long this attempt takes.
     pub(super) fn latency_ms(&self) -> u32 {
         self.dice.of(u64::from(self.attempt)).skewed(Draw::Latency, 700, 6)
+    }
+
+    /// Now and then the provider says what it cost.
+    pub(super) fn reported(&self) -> Option<Pico> {
+        let says = self.fate == Fate::Answered && self.dice.one_in(Draw::ReportsCost, 10);
+        says.then(|| Pico(i128::from(self.dice.skewed(Draw::ReportedCost, 2_000, 8)) * 1_000_000))
     }
 
     /// How long after its answer a better figure comes.

@@ -193,6 +193,7 @@ fn what_strangers_say_of_a_turn_does_not_keep_its_figures_out() {
         replaces: usage(100, 20),
         usage: usage(100, 9_000),
         turn: None,
+        booking: None,
         reason: events::payload::AmendReason::Corrected,
     };
     let mut events = Events::new();

@@ -49,7 +49,7 @@ pub(super) fn import<E: std::fmt::Debug>(
     let turns = encoded.iter().map(|turn| RawBytes::new(turn)).collect();
     match run(&Command::ImportTurns(turns)).unwrap() {
         Outcome::Imported(recorded) => recorded,
-        Outcome::Written { .. } => panic!("an import of turns was answered with a position"),
+        other => panic!("an import of turns was answered with {other:?}"),
     }
 }
 

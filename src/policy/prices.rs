@@ -1,49 +1,17 @@
-//! `policy.toml` in a ledger's folder: what a person says about prices.
+//! `[prices]`: what a person says about prices.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use events::payload::{Name, Rates};
+use events::payload::Rates;
 use events::rate::Rate;
 use replay::effective_book::{PricePolicy, Subscription};
 use serde::Deserialize;
 
-/// Longest policy that is read, in bytes.
-const BYTES_MAX: u64 = 1024 * 1024;
-
-/// Why a policy cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum PolicyError {
-    /// It cannot be read.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
-    /// It is longer than any policy.
-    #[error("longer than {BYTES_MAX} bytes")]
-    TooLong,
-    /// It is no TOML, or says what ferry does not know.
-    #[error("{0}")]
-    Toml(#[from] toml::de::Error),
-    /// A field with a value it cannot have.
-    #[error("{field}: '{value}' {problem}")]
-    Field {
-        /// Where it stands.
-        field: String,
-        /// What it holds.
-        value: String,
-        /// What is wrong with it.
-        problem: String,
-    },
-}
+use super::{PolicyError, name};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct File {
-    prices: Prices,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Prices {
+pub(super) struct Prices {
     aliases: BTreeMap<String, String>,
     rates: BTreeMap<String, RatesFile>,
     subscriptions: BTreeMap<String, SubscriptionFile>,
@@ -69,18 +37,8 @@ struct RatesFile {
     request: Option<String>,
 }
 
-/// The policy of a folder; nothing is said where there is none.
-pub(crate) fn read(path: &Path) -> Result<PricePolicy, PolicyError> {
-    match std::fs::metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(PricePolicy::default()),
-        Err(error) => Err(error.into()),
-        Ok(metadata) if metadata.len() > BYTES_MAX => Err(PolicyError::TooLong),
-        Ok(_) => parse(&std::fs::read_to_string(path)?),
-    }
-}
-
-fn parse(text: &str) -> Result<PricePolicy, PolicyError> {
-    let Prices { aliases, rates, subscriptions } = toml::from_str::<File>(text)?.prices;
+pub(super) fn read(prices: Prices) -> Result<PricePolicy, PolicyError> {
+    let Prices { aliases, rates, subscriptions } = prices;
     for (alias, engine) in &aliases {
         name("prices.aliases", alias)?;
         name(&format!("prices.aliases.{alias}"), engine)?;
@@ -131,17 +89,13 @@ fn rates_of(engine: &str, file: &RatesFile) -> Result<Rates, PolicyError> {
     })
 }
 
-fn name(field: &str, text: &str) -> Result<(), PolicyError> {
-    Name::new(text).map(|_| ()).map_err(|_| PolicyError::Field {
-        field: field.to_owned(),
-        value: text.chars().take(40).collect(),
-        problem: "is no name: 1 to 128 characters of printable ASCII".to_owned(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn parse(text: &str) -> Result<PricePolicy, PolicyError> {
+        super::super::parse(text).map(|file| file.prices)
+    }
 
     #[test]
     fn aliases_and_rates_are_read_exactly() {

@@ -1,0 +1,357 @@
+//! What is warm where: the prompt caches of each lane, and how far providers' caches can be relied on.
+
+use std::collections::BTreeMap;
+
+use events::ids::Millis;
+use events::payload::CacheTtl;
+use events::usage::Usage;
+use serde::{Deserialize, Serialize};
+
+use super::flights::{Arrival, LaneKey};
+use crate::table::Table;
+
+/// Prompts up to this long say nothing of a cache: providers do not keep them.
+const SHORT_PROMPT: u32 = 1_000;
+/// Pairs of turns a habit is measured over: twice as many are halved.
+const PAIRS_KEPT: u32 = 3_000;
+/// Pairs from which on a habit is relied on.
+const PAIRS_MIN: u32 = 10;
+/// Engines whose caches a lane remembers.
+const CACHES_MAX: usize = 8;
+/// Clients whose pauses are told apart.
+const CLIENTS_MAX: usize = 64;
+
+/// A share, in 65,536ths: 65,536 is all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Share(pub u32);
+
+impl Share {
+    /// All of it.
+    pub const ALL: Self = Self(1 << 16);
+    /// Nothing.
+    pub const NONE: Self = Self(0);
+
+    /// `part / whole`, at most all; nothing of nothing.
+    #[must_use]
+    pub fn of(part: u64, whole: u64) -> Self {
+        let share = (part.min(whole) << 16).checked_div(whole).unwrap_or(0);
+        Self(u32::try_from(share).unwrap_or(Self::ALL.0))
+    }
+
+    /// The share of so many, rounded half up.
+    #[must_use]
+    pub fn times(self, of: u32) -> u32 {
+        let share = (u64::from(of) * u64::from(self.0) + (1 << 15)) >> 16;
+        u32::try_from(share).unwrap_or(u32::MAX)
+    }
+}
+
+/// How long a cache entry lives.
+#[must_use]
+pub const fn ttl_ms(ttl: CacheTtl) -> Millis {
+    match ttl {
+        CacheTtl::FiveMinutes => 300_000,
+        CacheTtl::OneHour => 3_600_000,
+    }
+}
+
+/// What one engine holds of a lane's prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warm {
+    /// The engine, by its canonical name.
+    pub engine: String,
+    /// When it was last used.
+    pub used_at: Millis,
+    /// How long the prompt was then: what it holds at most.
+    pub prompt: u32,
+    /// How long it is kept after its last use.
+    pub ttl: CacheTtl,
+    /// True when the provider does not say what it holds.
+    pub estimated: bool,
+}
+
+impl Warm {
+    /// True while it is kept; the last instant is part of it.
+    #[must_use]
+    pub const fn is_alive(&self, now: Millis) -> bool {
+        now.saturating_sub(self.used_at) <= ttl_ms(self.ttl)
+    }
+}
+
+/// A main agent's or sub-agent's part of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lane {
+    /// When its last turn arrived.
+    pub at: Millis,
+    /// The engine that served it, by its canonical name.
+    pub engine: String,
+    /// How long its prompt was, where known.
+    pub prompt: Option<u32>,
+    /// What engines hold of it, the last used last.
+    pub caches: Vec<Warm>,
+}
+
+impl Lane {
+    /// What an engine holds, dead or alive.
+    #[must_use]
+    pub fn cache(&self, engine: &str) -> Option<&Warm> {
+        self.caches.iter().find(|warm| warm.engine == engine)
+    }
+}
+
+/// How a provider's cache of an engine has behaved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Habit {
+    /// Pairs of turns in a row of which the second could have read what the first sent.
+    pub pairs: u32,
+    /// Sum over them of the share it did read, in 65,536ths.
+    read: u64,
+    /// Turns with a rest that was not read.
+    rests: u32,
+    /// Sum over them of the share that was written, in 65,536ths.
+    written: u64,
+}
+
+impl Habit {
+    /// How much of what could be read is read. All of it, until enough turns have shown otherwise.
+    #[must_use]
+    pub fn reliability(&self) -> Share {
+        mean(self.read, self.pairs)
+    }
+
+    /// How much of what is not read is written. All of it, until enough turns have shown otherwise.
+    #[must_use]
+    pub fn written(&self) -> Share {
+        mean(self.written, self.rests)
+    }
+
+    fn count_read(&mut self, read: u32, could: u32) {
+        count(&mut self.read, &mut self.pairs, Share::of(read.into(), could.into()));
+    }
+
+    fn count_written(&mut self, written: u32, rest: u32) {
+        count(&mut self.written, &mut self.rests, Share::of(written.into(), rest.into()));
+    }
+}
+
+fn mean(sum: u64, of: u32) -> Share {
+    if of < PAIRS_MIN {
+        return Share::ALL;
+    }
+    Share(u32::try_from(sum / u64::from(of)).unwrap_or(Share::ALL.0))
+}
+
+/// Counts a share; what is old counts for less and less.
+const fn count(sum: &mut u64, of: &mut u32, share: Share) {
+    *sum += share.0 as u64;
+    *of += 1;
+    if *of >= 2 * PAIRS_KEPT {
+        *sum /= 2;
+        *of /= 2;
+    }
+}
+
+/// How long a client's lanes pause between turns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pauses {
+    /// No longer than a cache entry of five minutes lives.
+    pub five_minutes: u32,
+    /// Longer, and no longer than one of an hour lives.
+    pub one_hour: u32,
+    /// Longer still.
+    pub longer: u32,
+}
+
+impl Pauses {
+    fn count(&mut self, pause: Millis) {
+        let counted = if pause <= ttl_ms(CacheTtl::FiveMinutes) {
+            &mut self.five_minutes
+        } else if pause <= ttl_ms(CacheTtl::OneHour) {
+            &mut self.one_hour
+        } else {
+            &mut self.longer
+        };
+        *counted += 1;
+        if self.all() >= 2 * PAIRS_KEPT {
+            self.five_minutes /= 2;
+            self.one_hour /= 2;
+            self.longer /= 2;
+        }
+    }
+
+    const fn all(&self) -> u32 {
+        self.five_minutes + self.one_hour + self.longer
+    }
+
+    /// The chance that an entry is still alive at the next turn; `None` until enough turns have shown it.
+    #[must_use]
+    pub fn alive(&self, ttl: CacheTtl) -> Option<Share> {
+        let within = match ttl {
+            CacheTtl::FiveMinutes => self.five_minutes,
+            CacheTtl::OneHour => self.five_minutes + self.one_hour,
+        };
+        (self.all() >= PAIRS_MIN).then(|| Share::of(within.into(), self.all().into()))
+    }
+}
+
+/// A client without its version, and whether it is about its sub-agents.
+type PauseKey = (String, bool);
+
+/// What is warm where.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lanes {
+    lanes: Table<LaneKey, Lane>,
+    habits: Table<String, Habit>,
+    pauses: Table<PauseKey, Pauses>,
+}
+
+/// The tables as a snapshot has them.
+pub(super) type State =
+    (BTreeMap<LaneKey, Lane>, BTreeMap<String, Habit>, BTreeMap<PauseKey, Pauses>);
+
+impl Lanes {
+    pub(super) const fn new() -> Self {
+        Self {
+            lanes: Table::new("lanes"),
+            habits: Table::new("lanes.habits"),
+            pauses: Table::new("lanes.pauses"),
+        }
+    }
+
+    pub(super) fn of((lanes, habits, pauses): State) -> Self {
+        Self {
+            lanes: Table::of("lanes", lanes),
+            habits: Table::of("lanes.habits", habits),
+            pauses: Table::of("lanes.pauses", pauses),
+        }
+    }
+
+    #[expect(clippy::type_complexity, reason = "the tables, as they are")]
+    pub(super) const fn tables(
+        &self,
+    ) -> (&Table<LaneKey, Lane>, &Table<String, Habit>, &Table<PauseKey, Pauses>) {
+        (&self.lanes, &self.habits, &self.pauses)
+    }
+
+    pub(super) fn settle(&mut self) {
+        self.lanes.settle();
+        self.habits.settle();
+        self.pauses.settle();
+    }
+
+    /// A lane.
+    #[must_use]
+    pub fn get(&self, lane: &LaneKey) -> Option<&Lane> {
+        self.lanes.get(lane)
+    }
+
+    /// How an engine's cache has behaved, by its canonical name.
+    #[must_use]
+    pub fn habit(&self, engine: &str) -> Habit {
+        self.habits.get(engine).copied().unwrap_or_default()
+    }
+
+    /// How long a client pauses.
+    #[must_use]
+    pub fn pauses(&self, client: &str, is_subagent: bool) -> Pauses {
+        self.pauses
+            .get(&(without_version(client).to_owned(), is_subagent))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// A turn was served: what it says of its engine's cache, and what is warm now.
+    pub(super) fn serve(&mut self, arrival: &Arrival, engine: &str, usage: &Usage) {
+        let Some(lane) = self.lanes.get(&arrival.lane) else {
+            let mut lane = Lane {
+                at: arrival.at,
+                engine: engine.to_owned(),
+                prompt: usage.prompt,
+                caches: Vec::new(),
+            };
+            lane.caches.extend(self.warm(engine, arrival.at, usage, None));
+            return self.lanes.insert(arrival.lane, lane);
+        };
+        let (before, pause) = (lane.cache(engine), arrival.at.saturating_sub(lane.at));
+        let held = before
+            .filter(|warm| lane.engine == engine && warm.is_alive(arrival.at))
+            .map(|warm| warm.prompt);
+        let ttl = before.map(|warm| warm.ttl);
+        self.pause(arrival, pause);
+        self.learn(engine, usage, held, arrival.prefix_tokens);
+        let warm = self.warm(engine, arrival.at, usage, ttl);
+        let Some(lane) = self.lanes.get_mut(&arrival.lane) else { return };
+        lane.at = lane.at.max(arrival.at);
+        lane.prompt = usage.prompt;
+        if lane.engine != engine {
+            engine.clone_into(&mut lane.engine);
+        }
+        lane.caches.retain(|warm| warm.engine != engine);
+        lane.caches.extend(warm);
+        if lane.caches.len() > CACHES_MAX {
+            lane.caches.remove(0);
+        }
+    }
+
+    fn pause(&mut self, arrival: &Arrival, pause: Millis) {
+        let key = (without_version(&arrival.client).to_owned(), arrival.lane.1.is_some());
+        if self.pauses.get(&key).is_some() || self.pauses.len() < CLIENTS_MAX {
+            self.pauses.entry(key, Pauses::default).count(pause);
+        }
+    }
+
+    fn learn(&mut self, engine: &str, usage: &Usage, held: Option<u32>, prefix: Option<u32>) {
+        let (Some(prompt), Some(read)) = (usage.prompt, usage.cache_read) else { return };
+        let rest = prompt - read.min(prompt);
+        let written =
+            usage.cache_write_5m.zip(usage.cache_write_1h).map(|(five, hour)| five + hour);
+        let could = held.filter(|held| *held > SHORT_PROMPT && prompt > SHORT_PROMPT);
+        let could = could.map(|held| held.min(prompt).min(prefix.unwrap_or(prompt)));
+        let could = could.filter(|could| *could > 0);
+        if could.is_none() && (rest == 0 || written.is_none()) {
+            return;
+        }
+        let habit = self.habits.entry(engine.to_owned(), Habit::default);
+        if let Some(could) = could {
+            habit.count_read(read, could);
+        }
+        if let Some(written) = written.filter(|_| rest > 0) {
+            habit.count_written(written, rest);
+        }
+    }
+
+    /// What an engine holds once it has served a turn. Nothing where it says that it neither read nor wrote: that is a
+    /// request without a cache, unless the engine is known to keep prompts without a word about it.
+    fn warm(
+        &self,
+        engine: &str,
+        at: Millis,
+        usage: &Usage,
+        before: Option<CacheTtl>,
+    ) -> Option<Warm> {
+        let prompt = usage.prompt?;
+        let told = |part: Option<u32>| part.unwrap_or(0) > 0;
+        let (read, five, hour) =
+            (told(usage.cache_read), told(usage.cache_write_5m), told(usage.cache_write_1h));
+        let estimated = usage.cache_read.is_none();
+        let is_kept = read || five || hour || estimated || self.habit(engine).pairs >= PAIRS_MIN;
+        let ttl = match (hour, five) {
+            (true, _) => CacheTtl::OneHour,
+            (_, true) => CacheTtl::FiveMinutes,
+            // What was only read goes on as it was.
+            _ => before.filter(|_| read).unwrap_or(CacheTtl::FiveMinutes),
+        };
+        let engine = engine.to_owned();
+        is_kept.then_some(Warm { engine, used_at: at, prompt, ttl, estimated })
+    }
+
+    /// Forgets lanes whose last turn arrived before.
+    pub(super) fn forget_before(&mut self, oldest: Millis) {
+        self.lanes.retain(|_, lane| lane.at >= oldest);
+    }
+}
+
+/// `claude-code/2.1.45` without its version.
+fn without_version(client: &str) -> &str {
+    client.split_once('/').map_or(client, |(name, _)| name)
+}

@@ -1,0 +1,169 @@
+//! What decisions on turns are made from: turns in flight, money spent, warm caches, what results taught.
+//!
+//! [`Flights`] joins the events of a turn; whatever an attempt's end teaches is told to the others, so that none of
+//! them has to remember turns.
+
+pub mod flights;
+pub mod lanes;
+pub mod learned;
+pub mod spend;
+
+use events::event::Body;
+use events::ids::{Digest, Millis};
+use events::payload::{Amend, ChargeBasis};
+use serde::{Deserialize, Serialize};
+
+use self::flights::{Ended, Flights};
+use self::lanes::Lanes;
+use self::learned::Learned;
+use self::spend::{Place, Spend};
+use crate::days::day_of;
+use crate::names::canonical;
+use crate::projection::{
+    Context, Order, Projection, SnapshotError, combined, restored, snapshot_of,
+};
+
+/// Conversations leave so long after their last turn.
+const KEPT_MS: Millis = 7 * 86_400_000;
+
+/// What decisions on turns are made from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Routing {
+    /// Turns in flight.
+    pub flights: Flights,
+    /// What was spent.
+    pub spend: Spend,
+    /// What is warm where.
+    pub lanes: Lanes,
+    /// What results taught.
+    pub learned: Learned,
+    /// The newest arrival of a turn: what ages are told by here.
+    newest: Millis,
+}
+
+/// Everything as a snapshot has it.
+#[derive(Serialize, Deserialize)]
+struct State(flights::State, spend::State, lanes::State, learned::State, Millis);
+
+impl Routing {
+    /// Once a day of the turns, what is old is forgotten.
+    fn age(&mut self, at: Millis) {
+        let is_new_day = day_of(at) > day_of(self.newest);
+        self.newest = self.newest.max(at);
+        if is_new_day {
+            let oldest = self.newest.saturating_sub(KEPT_MS);
+            self.flights.forget_before(oldest);
+            self.spend.forget_before(oldest);
+            self.lanes.forget_before(oldest);
+        }
+    }
+
+    /// A better figure moves what was booked. What was learned from the one before stays.
+    fn amend(&mut self, amend: &Amend<'_>) {
+        if let Some(booking) = &amend.booking {
+            self.spend.rebook(&Place::of(booking), booking.was.cost, booking.now.cost);
+        }
+    }
+}
+
+/// What an attempt's end teaches.
+fn learn(spend: &mut Spend, lanes: &mut Lanes, learned: &mut Learned, ended: &Ended<'_>) {
+    if let (Some(open), Some(asked), Some(charge)) = (&ended.open, ended.asked, ended.charge) {
+        let place = Place {
+            dispatched: open.dispatched,
+            engine: &open.engine,
+            conversation: ended.arrival.lane.0,
+            harness: asked.harness.as_deref(),
+            project: asked.project.as_deref(),
+        };
+        spend.book(&place, charge.cost);
+        let is_bill = matches!(charge.basis, ChargeBasis::Reported | ChargeBasis::Priced);
+        learned.billed(&open.engine, open.expected, is_bill.then_some(charge.cost));
+    }
+    let Some(result) = ended.result.filter(|result| result.usage.prompt.is_some()) else { return };
+    let engine = canonical(result.engine.as_str());
+    lanes.serve(ended.arrival, &engine, &result.usage);
+    if let Some(output) = result.usage.output {
+        let kind = ended.asked.and_then(|asked| asked.kind);
+        learned.answered(&engine, kind, output, result.usage.reasoning.unwrap_or(0));
+    }
+}
+
+impl Projection for Routing {
+    const NAME: &'static str = "routing";
+    const VERSION: u32 = 1;
+    const ORDER: Order = Order::Local;
+
+    fn genesis() -> Self {
+        Self {
+            flights: Flights::new(),
+            spend: Spend::new(),
+            lanes: Lanes::new(),
+            learned: Learned::new(),
+            newest: 0,
+        }
+    }
+
+    fn apply(&mut self, context: &Context, body: &Body<'_>) {
+        match body {
+            Body::Turn(_) => self.age(context.at),
+            Body::Amend(amend) => self.amend(amend),
+            _ => {}
+        }
+        let Self { flights, spend, lanes, learned, .. } = self;
+        flights.follow(context, body, &mut |ended| learn(spend, lanes, learned, ended));
+    }
+
+    fn settle(&mut self) {
+        self.flights.settle();
+        self.spend.settle();
+        self.lanes.settle();
+        self.learned.settle();
+    }
+
+    fn digest(&self) -> Digest {
+        let (live, told) = self.flights.tables();
+        let (quarters, days, conversations) = self.spend.tables();
+        let (lanes, habits, pauses) = self.lanes.tables();
+        let (answers, accuracy) = self.learned.tables();
+        let newest = events::hash::digest(events::hash::Domain::State, &self.newest.to_be_bytes());
+        combined(
+            Self::NAME,
+            &[
+                live.digest(),
+                told.digest(),
+                quarters.digest(),
+                days.digest(),
+                conversations.digest(),
+                lanes.digest(),
+                habits.digest(),
+                pauses.digest(),
+                answers.digest(),
+                accuracy.digest(),
+                newest,
+            ],
+        )
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        let (flights, spend) = (self.flights.tables(), self.spend.tables());
+        snapshot_of::<Self>(&(
+            flights,
+            spend,
+            self.lanes.tables(),
+            self.learned.tables(),
+            self.newest,
+        ))
+    }
+
+    fn restore(bytes: &[u8]) -> Result<Self, SnapshotError> {
+        let State(flights, spend, lanes, learned, newest) = restored::<Self, _>(bytes)?;
+        Ok(Self {
+            flights: Flights::of(flights),
+            spend: Spend::of(spend),
+            lanes: Lanes::of(lanes),
+            learned: Learned::of(learned),
+            newest,
+        })
+    }
+}

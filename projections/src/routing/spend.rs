@@ -1,0 +1,274 @@
+//! What was spent, per account and time: what budgets are held against.
+//!
+//! It knows nothing of any policy: a budget that is new today knows what was spent last week. Money is kept by the
+//! quarter of an hour and by the UTC day, since every time zone's days begin on a quarter.
+
+use std::collections::BTreeMap;
+
+use events::cost::Cost;
+use events::ids::{Millis, Subject};
+use events::payload::Booking;
+use serde::{Deserialize, Serialize};
+
+use super::flights::Asked;
+use crate::calendar::Span;
+use crate::table::Table;
+
+const QUARTER: Millis = 15 * 60 * 1_000;
+const QUARTERS_A_DAY: u32 = 96;
+/// Days that are kept: a month of any zone, and a few to look back.
+const DAYS_KEPT: u32 = 40;
+/// Clients and projects that are told apart; those that come later share an account. Names are a client's own text,
+/// and the world has to stay small.
+pub const NAMES_MAX: usize = 64;
+/// The account of clients and projects that are not told apart.
+pub const OTHERS: &str = "(others)";
+/// The account of clients and projects without a name.
+pub const UNNAMED: &str = "(unnamed)";
+
+/// Whose money it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Account {
+    /// Everybody's.
+    All,
+    /// A client's, by its harness.
+    Client(String),
+    /// A project's.
+    Project(String),
+    /// An engine's.
+    Engine(String),
+}
+
+/// What a conversation has cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConversationSpend {
+    /// What it was charged with.
+    pub cost: Cost,
+    /// When its last charge was dispatched.
+    pub last: Millis,
+}
+
+/// What was spent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spend {
+    quarters: Table<(Account, u32), Cost>,
+    days: Table<(Account, u32), Cost>,
+    conversations: Table<Subject, ConversationSpend>,
+}
+
+/// The tables as a snapshot has them.
+pub(super) type State = (
+    BTreeMap<(Account, u32), Cost>,
+    BTreeMap<(Account, u32), Cost>,
+    BTreeMap<Subject, ConversationSpend>,
+);
+
+/// Where a charge is booked.
+pub(super) struct Place<'p> {
+    pub(super) dispatched: Millis,
+    pub(super) engine: &'p str,
+    pub(super) conversation: Subject,
+    pub(super) harness: Option<&'p str>,
+    pub(super) project: Option<&'p str>,
+}
+
+impl<'p> Place<'p> {
+    pub(super) fn of(booking: &Booking<'p>) -> Self {
+        Self {
+            dispatched: booking.dispatched,
+            engine: booking.engine.as_str(),
+            conversation: booking.conversation,
+            harness: booking.harness.map(|name| name.as_str()),
+            project: booking.project.map(|name| name.as_str()),
+        }
+    }
+}
+
+fn quarter_of(at: Millis) -> u32 {
+    u32::try_from(at / QUARTER).unwrap_or(u32::MAX)
+}
+
+/// The quarter of an hour that holds an instant, where it begins.
+#[must_use]
+pub const fn quarter_begins(at: Millis) -> Millis {
+    at - at % QUARTER
+}
+
+impl Spend {
+    pub(super) const fn new() -> Self {
+        Self {
+            quarters: Table::new("spend.quarters"),
+            days: Table::new("spend.days"),
+            conversations: Table::new("spend.conversations"),
+        }
+    }
+
+    pub(super) fn of((quarters, days, conversations): State) -> Self {
+        Self {
+            quarters: Table::of("spend.quarters", quarters),
+            days: Table::of("spend.days", days),
+            conversations: Table::of("spend.conversations", conversations),
+        }
+    }
+
+    #[expect(clippy::type_complexity, reason = "the tables, as they are")]
+    pub(super) const fn tables(
+        &self,
+    ) -> (
+        &Table<(Account, u32), Cost>,
+        &Table<(Account, u32), Cost>,
+        &Table<Subject, ConversationSpend>,
+    ) {
+        (&self.quarters, &self.days, &self.conversations)
+    }
+
+    pub(super) fn settle(&mut self) {
+        self.quarters.settle();
+        self.days.settle();
+        self.conversations.settle();
+    }
+
+    /// The account of a client.
+    #[must_use]
+    pub fn client(&self, harness: Option<&str>) -> Account {
+        self.named(Account::Client, harness)
+    }
+
+    /// The account of a project.
+    #[must_use]
+    pub fn project(&self, project: Option<&str>) -> Account {
+        self.named(Account::Project, project)
+    }
+
+    /// The clients' account of a turn, and its project's.
+    #[must_use]
+    pub fn accounts(&self, asked: &Asked) -> [Account; 2] {
+        [self.client(asked.harness.as_deref()), self.project(asked.project.as_deref())]
+    }
+
+    /// A name's own account, as long as there is room; those that come later share one.
+    fn named(&self, kind: fn(String) -> Account, name: Option<&str>) -> Account {
+        let account = kind(name.unwrap_or(UNNAMED).to_owned());
+        if self.has(&account) || self.names(kind).count() < NAMES_MAX {
+            account
+        } else {
+            kind(OTHERS.to_owned())
+        }
+    }
+
+    fn has(&self, account: &Account) -> bool {
+        self.of_days(account, 0, u32::MAX).next().is_some()
+    }
+
+    /// The names there are accounts of.
+    pub fn names(&self, kind: fn(String) -> Account) -> impl Iterator<Item = &Account> {
+        let first = (kind(String::new()), 0);
+        let mut last: Option<&Account> = None;
+        let same_kind = move |account: &Account| {
+            std::mem::discriminant(account) == std::mem::discriminant(&kind(String::new()))
+        };
+        self.days
+            .range(first..)
+            .map(|((account, _), _)| account)
+            .take_while(move |account| same_kind(account))
+            .filter(move |account| last.replace(*account) != Some(*account))
+    }
+
+    fn of_days(&self, account: &Account, from: u32, to: u32) -> impl Iterator<Item = &Cost> {
+        self.days.range((account.clone(), from)..(account.clone(), to)).map(|(_, cost)| cost)
+    }
+
+    /// What an account spent in an interval. An interval that begins within a quarter of an hour counts all of that
+    /// quarter: never less than was spent.
+    #[must_use]
+    pub fn between(&self, account: &Account, span: Span) -> Cost {
+        let from = quarter_of(span.from);
+        let to = quarter_of(span.to.saturating_add(QUARTER - 1));
+        let (first_day, last_day) = (from.div_ceil(QUARTERS_A_DAY), to / QUARTERS_A_DAY);
+        let quarters = |from: u32, to: u32| -> Cost {
+            self.quarters
+                .range((account.clone(), from)..(account.clone(), to))
+                .map(|(_, cost)| *cost)
+                .sum()
+        };
+        if first_day >= last_day {
+            return quarters(from, to);
+        }
+        let days: Cost = self.of_days(account, first_day, last_day).copied().sum();
+        quarters(from, first_day * QUARTERS_A_DAY) + days + quarters(last_day * QUARTERS_A_DAY, to)
+    }
+
+    /// The end of the first quarter of an hour, from an instant on, in which an account spent something.
+    #[must_use]
+    pub fn oldest_since(&self, account: &Account, from: Millis) -> Option<Millis> {
+        let from = (account.clone(), quarter_of(from));
+        let spent = self.quarters.range(from..).take_while(|((of, _), _)| of == account);
+        let mut spent = spent.filter(|(_, cost)| **cost != Cost::ZERO);
+        spent.next().map(|((_, quarter), _)| (Millis::from(*quarter) + 1) * QUARTER)
+    }
+
+    /// What a conversation has cost.
+    #[must_use]
+    pub fn conversation(&self, conversation: &Subject) -> Cost {
+        self.conversations.get(conversation).map_or(Cost::ZERO, |spend| spend.cost)
+    }
+
+    /// What conversations have cost, each with when its last charge was dispatched.
+    pub fn conversations(&self) -> impl Iterator<Item = (&Subject, &ConversationSpend)> {
+        self.conversations.iter()
+    }
+
+    /// Books a charge.
+    pub(super) fn book(&mut self, place: &Place<'_>, cost: Cost) {
+        self.change(place, |booked| *booked += cost);
+    }
+
+    /// Puts a charge in the place of another. What was not known stays marked where it is booked together with others.
+    pub(super) fn rebook(&mut self, place: &Place<'_>, was: Cost, now: Cost) {
+        self.change(place, |booked| {
+            booked.known = booked.known + now.known + -was.known;
+            booked.incomplete |= now.incomplete;
+        });
+    }
+
+    fn change(&mut self, place: &Place<'_>, change: impl Fn(&mut Cost)) {
+        let accounts = [
+            Account::All,
+            self.client(place.harness),
+            self.project(place.project),
+            Account::Engine(place.engine.to_owned()),
+        ];
+        let quarter = quarter_of(place.dispatched);
+        let day = quarter / QUARTERS_A_DAY;
+        for account in accounts {
+            if self.days.get(&(account.clone(), day)).is_none() {
+                self.forget(&account, day.saturating_sub(DAYS_KEPT));
+            }
+            change(self.quarters.entry((account.clone(), quarter), || Cost::ZERO));
+            change(self.days.entry((account, day), || Cost::ZERO));
+        }
+        let new = || ConversationSpend { cost: Cost::ZERO, last: place.dispatched };
+        let conversation = self.conversations.entry(place.conversation, new);
+        change(&mut conversation.cost);
+        conversation.last = conversation.last.max(place.dispatched);
+    }
+
+    /// Forgets what an account spent before a day.
+    fn forget(&mut self, account: &Account, day: u32) {
+        let before = |day: u32| (account.clone(), 0)..(account.clone(), day);
+        let old = |table: &Table<(Account, u32), Cost>, end: u32| -> Vec<(Account, u32)> {
+            table.range(before(end)).map(|(key, _)| key.clone()).collect()
+        };
+        for key in old(&self.days, day) {
+            self.days.remove(&key);
+        }
+        for key in old(&self.quarters, day * QUARTERS_A_DAY) {
+            self.quarters.remove(&key);
+        }
+    }
+
+    /// Forgets conversations whose last charge is older.
+    pub(super) fn forget_before(&mut self, oldest: Millis) {
+        self.conversations.retain(|_, spend| spend.last >= oldest);
+    }
+}

@@ -1,0 +1,313 @@
+//! Turns: asked, tried again, ended, closed. Each command can be given again: what was decided stands.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use events::batch::Batch;
+use events::entry::Entry;
+use events::event::{Body, Events};
+use events::ids::{Millis, Seq, Subject};
+use events::log::ReadLog as _;
+use events::payload::{
+    Amend, AmendReason, Booking, Charge, ChargeBasis, Name, Stream, Turn, TurnClosed,
+};
+use events::usage::Usage;
+use replay::decider::{Attempted, Decider, Plan, close};
+use replay::default_book::default_book;
+
+use super::command::Outcome;
+use super::decide::{Decided, Stop};
+use super::group::Group;
+use super::live::Live;
+use crate::policy;
+use crate::store::StoreError;
+
+/// What the log says of an attempt that has ended.
+#[derive(Default)]
+struct Told {
+    turn: Option<Asker>,
+    dispatched: Option<(Millis, String)>,
+    result: Option<(Millis, Usage, Charge)>,
+    newest: Millis,
+}
+
+/// Who asked, as far as money is concerned.
+#[derive(Clone)]
+struct Asker {
+    conversation: Subject,
+    harness: Option<String>,
+    project: Option<String>,
+    kind: Option<events::payload::TurnKind>,
+}
+
+impl Live {
+    /// The decider, made from policy and bundled prices when it is first needed.
+    fn decider(&mut self) -> Result<&mut Decider, Stop> {
+        if self.decider.is_none() {
+            let path = self.home.policy();
+            let refused = |error: &dyn std::fmt::Display| {
+                Stop::Refused(format!("reading {}: {error}", path.display()))
+            };
+            let file = policy::read(&path).map_err(|error| refused(&error))?;
+            let list = default_book().map_err(|error| refused(&error))?;
+            self.decider = Some(Decider::new(file.rules, file.prices, Arc::new(list)));
+        }
+        self.decider.as_mut().ok_or_else(|| Stop::Refused("nothing decides turns".to_owned()))
+    }
+
+    pub(super) fn ask(
+        &mut self,
+        id: &Subject,
+        turn: &Turn<'_>,
+        group: &mut Group,
+    ) -> Result<Decided, Stop> {
+        if self.world.routing.flights.get(id).is_some() || self.is_known(id)? {
+            return self.planned_before(id, 0, group);
+        }
+        if turn.ask.is_none() {
+            return Err(Stop::Refused("the turn does not say what it asks for".to_owned()));
+        }
+        // Before anything is written: a policy that makes no sense leaves no turn behind.
+        self.decider()?;
+        let mut events = Events::new();
+        events.push(group.received, *id, turn)?;
+        self.apply(group, Stream::Proxy, &events)?;
+        self.dispatch(id, group)
+    }
+
+    pub(super) fn retry(
+        &mut self,
+        turn: &Subject,
+        attempt: u16,
+        group: &mut Group,
+    ) -> Result<Decided, Stop> {
+        let attempts = self.world.routing.flights.get(turn).map(|flight| flight.attempts());
+        match attempts {
+            Some(attempts) if attempts == attempt => {
+                if let Some(plan) = self.plan(turn, attempt, group)? {
+                    return Ok(planned(plan));
+                }
+                self.dispatch(turn, group)
+            }
+            Some(attempts) if attempts < attempt => {
+                let problem = format!("attempt {attempt} of a turn that has had {attempts}");
+                Err(Stop::Refused(problem))
+            }
+            Some(_) => self.planned_before(turn, attempt, group),
+            None => Err(not_in_flight(turn)),
+        }
+    }
+
+    /// Decides a turn the world has been told of.
+    fn dispatch(&mut self, turn: &Subject, group: &Group) -> Result<Decided, Stop> {
+        self.decider()?;
+        let Some(decider) = &mut self.decider else { return Err(not_in_flight(turn)) };
+        let mut events = Events::new();
+        let plan = decider.dispatch(&self.world, turn, group.received, &mut events)?;
+        let plan = plan.ok_or_else(|| not_in_flight(turn))?;
+        Ok(Decided { events, outcome: Outcome::Planned(plan), key: None })
+    }
+
+    pub(super) fn end_attempt(
+        &mut self,
+        turn: &Subject,
+        attempted: &Attempted<'_>,
+        group: &mut Group,
+    ) -> Result<Decided, Stop> {
+        self.decider()?;
+        let mut events = Events::new();
+        let flight = self.world.routing.flights.get(turn);
+        let open = flight.and_then(|flight| Some((flight, flight.open(attempted.attempt)?)));
+        let (Some((flight, open)), Some(decider)) = (open, &mut self.decider) else {
+            return self.correct(turn, attempted, group);
+        };
+        let of = (turn, flight, open);
+        decider.end(&self.world, of, group.received, attempted, &mut events)?;
+        Ok(written(events, group))
+    }
+
+    /// The attempt was settled before: as an estimate, which better figures replace, or for good.
+    fn correct(
+        &mut self,
+        turn: &Subject,
+        attempted: &Attempted<'_>,
+        group: &mut Group,
+    ) -> Result<Decided, Stop> {
+        self.commit_before(group)?;
+        let told = self.told(turn, attempted.attempt)?;
+        let (Some(asker), Some((dispatched, engine)), Some((turn_at, usage, was))) =
+            (told.turn, told.dispatched, told.result)
+        else {
+            return Err(not_in_flight(turn));
+        };
+        let knows_more = attempted.reported.is_some()
+            || (attempted.usage.prompt.is_some() && attempted.usage.output.is_some());
+        if was.basis != ChargeBasis::Estimated || !knows_more {
+            let there = self.store.positions_about(turn)?.last().copied();
+            return Ok(Decided::known(there.unwrap_or(group.next)));
+        }
+        let booking = Booking {
+            dispatched,
+            engine: name(Some(&engine))?.unwrap_or(attempted.engine),
+            conversation: asker.conversation,
+            harness: name(asker.harness.as_deref())?,
+            project: name(asker.project.as_deref())?,
+            kind: asker.kind,
+            was,
+            now: was,
+        };
+        let Some(decider) = &mut self.decider else { return Err(not_in_flight(turn)) };
+        let amend = Amend {
+            attempt: attempted.attempt,
+            engine: attempted.engine,
+            turn_at,
+            replaces: usage,
+            usage: attempted.usage,
+            turn: None,
+            booking: Some(decider.rebooked(&self.world, booking, attempted)),
+            reason: AmendReason::ProviderFinal,
+        };
+        let mut events = Events::new();
+        // Of amends the latest counts.
+        events.push(group.received.max(told.newest.saturating_add(1)), *turn, &amend)?;
+        Ok(written(events, group))
+    }
+
+    pub(super) fn close_turn(
+        &mut self,
+        turn: &Subject,
+        closed: &TurnClosed,
+        group: &mut Group,
+    ) -> Result<Decided, Stop> {
+        let Some(flight) = self.world.routing.flights.get(turn) else {
+            self.commit_before(group)?;
+            let there = self.store.positions_about(turn)?.last().copied();
+            return there.map(Decided::known).ok_or_else(|| not_in_flight(turn));
+        };
+        let mut events = Events::new();
+        close(turn, flight, group.received, closed, &mut events)?;
+        Ok(written(events, group))
+    }
+
+    fn is_known(&self, id: &Subject) -> Result<bool, StoreError> {
+        Ok(!self.store.positions_about(id)?.is_empty())
+    }
+
+    /// What was decided for an attempt before.
+    fn planned_before(
+        &mut self,
+        turn: &Subject,
+        attempt: u16,
+        group: &mut Group,
+    ) -> Result<Decided, Stop> {
+        let plan = self.plan(turn, attempt, group)?;
+        plan.map(planned)
+            .ok_or_else(|| Stop::Refused(format!("{turn} is no turn of this ledger's own")))
+    }
+
+    /// What the log says was decided for an attempt.
+    fn plan(
+        &mut self,
+        turn: &Subject,
+        attempt: u16,
+        group: &mut Group,
+    ) -> Result<Option<Plan>, Stop> {
+        self.commit_before(group)?;
+        let mut plan = None;
+        self.each_about(turn, &mut |_, body| match body {
+            Body::Dispatch(dispatch) if dispatch.attempt == attempt => plan = Plan::of(body),
+            Body::Refusal(refusal) if refusal.attempt == attempt => plan = Plan::of(body),
+            _ => {}
+        })?;
+        Ok(plan)
+    }
+
+    fn told(&self, turn: &Subject, attempt: u16) -> Result<Told, StoreError> {
+        let mut told = Told::default();
+        self.each_about(turn, &mut |at, body| match body {
+            Body::Turn(turn) => {
+                told.turn = turn.ask.map(|ask| Asker {
+                    conversation: turn.conversation,
+                    harness: ask.harness.map(|name| name.as_str().to_owned()),
+                    project: ask.project.map(|name| name.as_str().to_owned()),
+                    kind: ask.kind,
+                });
+            }
+            Body::Dispatch(dispatch) if dispatch.attempt == attempt => {
+                told.dispatched = Some((at.received, dispatch.engine.as_str().to_owned()));
+            }
+            Body::Result(result) if result.attempt == attempt => {
+                told.newest = at.at;
+                told.result = result.charge.map(|charge| (result.turn_at, result.usage, charge));
+            }
+            Body::Amend(amend) if amend.attempt == attempt => {
+                told.newest = at.at;
+                if let (Some(result), Some(booking)) = (&mut told.result, &amend.booking) {
+                    (result.1, result.2) = (amend.usage, booking.now);
+                }
+            }
+            _ => {}
+        })?;
+        Ok(told)
+    }
+
+    /// Shows the events about a turn that the owner's proxies wrote, in the order of the log.
+    fn each_about(
+        &self,
+        turn: &Subject,
+        see: &mut dyn FnMut(Instants, &Body<'_>),
+    ) -> Result<(), StoreError> {
+        for position in self.store.positions_about(turn)? {
+            self.store.read(position, &mut |first, stored| {
+                self.see(position, first, stored, see);
+                ControlFlow::Break(())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn see(
+        &self,
+        position: Seq,
+        first: Seq,
+        stored: &[u8],
+        see: &mut dyn FnMut(Instants, &Body<'_>),
+    ) {
+        let Some((entry, _, bytes)) = Entry::split(stored) else { return };
+        let Ok(batch) = Batch::parse_header(bytes) else { return };
+        if !self.world.keyring.could_write(&batch.header.author, Stream::Proxy, position) {
+            return;
+        }
+        let found = (first..).zip(batch.events()).find(|(seq, _)| *seq == position);
+        let decoded =
+            found.and_then(|(_, event)| Some((event.at, event.decode(&self.kinds).ok()?)));
+        if let Some((at, body)) = decoded {
+            see(Instants { at, received: entry.received }, &body);
+        }
+    }
+}
+
+/// A name the log has.
+fn name(text: Option<&str>) -> Result<Option<Name<'_>>, Stop> {
+    text.map(Name::new).transpose().map_err(|error| Stop::Refused(error.to_string()))
+}
+
+/// When an event happened, and when the owner took it in.
+#[derive(Clone, Copy)]
+struct Instants {
+    at: Millis,
+    received: Millis,
+}
+
+fn planned(plan: Plan) -> Decided {
+    Decided { events: Events::new(), outcome: Outcome::Planned(plan), key: None }
+}
+
+const fn written(events: Events, group: &Group) -> Decided {
+    let outcome = Outcome::Written { first: group.next, repeated: false };
+    Decided { events, outcome, key: None }
+}
+
+fn not_in_flight(turn: &Subject) -> Stop {
+    Stop::Refused(format!("turn {turn} is not in flight"))
+}
