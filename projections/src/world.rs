@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use events::event::Body;
-use events::ids::{AuthorId, Digest};
+use events::ids::{AuthorId, Digest, Millis};
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
@@ -35,6 +35,8 @@ pub struct Counts {
     pub without_effect: u64,
     /// Of unknown ancillary kinds.
     pub skipped: u64,
+    /// The latest instant one was taken in at. Clocks are set back: the newest may have been taken in before.
+    pub latest: Millis,
 }
 
 /// Everything derived from a ledger.
@@ -56,6 +58,7 @@ impl World {
     /// Takes one event in and says whether it counts.
     pub fn tell(&mut self, context: &Context, body: &Body<'_>) -> Effect {
         self.counts.events += 1;
+        self.counts.latest = self.counts.latest.max(context.received);
         if !self.keyring.allows(context, body) || !self.follow_keys(context, body) {
             self.counts.without_effect += 1;
             return Effect::WithoutEffect;

@@ -6,7 +6,7 @@ use events::bytes::Bytes16;
 use events::event::Body;
 use events::hash::{Domain, Hasher};
 use events::head::Head;
-use events::ids::{Digest, Seq, Subject};
+use events::ids::{Digest, Millis, Seq, Subject};
 use events::kind::KindTable;
 use events::log::ReadLog;
 use events::money::Pico;
@@ -26,8 +26,8 @@ const SHOWN_MAX: usize = 20;
 pub struct Start {
     /// The world at a position, and the position; `None`: from the first event.
     pub snapshot: Option<(World, Head)>,
-    /// Decisions before this position are passed over.
-    pub from: Seq,
+    /// Decisions taken in before this instant are passed over.
+    pub since: Millis,
 }
 
 /// A recorded decision that came out otherwise.
@@ -107,7 +107,7 @@ pub fn redecide<L: ReadLog + ?Sized>(
         Some((world, head)) => Fold::resume(kinds, Signatures::Trust, world, head),
         None => Fold::genesis(kinds, Signatures::Trust, log.head().ledger),
     };
-    let mut remaking = Remaking::new(decider, start.from);
+    let mut remaking = Remaking::new(decider, start.since);
     fold.read_foreseeing(log, &mut |world, context, body| {
         seen();
         remaking.see(world, context, body);
@@ -117,7 +117,7 @@ pub fn redecide<L: ReadLog + ?Sized>(
 
 struct Remaking {
     decider: Decider,
-    from: Seq,
+    since: Millis,
     /// Dispatches made again that have not ended: their charges can be made again too.
     open: BTreeMap<(Subject, u16), ()>,
     not_remade: BTreeMap<NotRemade, u64>,
@@ -126,7 +126,7 @@ struct Remaking {
 }
 
 impl Remaking {
-    fn new(decider: Decider, from: Seq) -> Self {
+    fn new(decider: Decider, since: Millis) -> Self {
         let made = Redecided {
             dispatches: 0,
             refusals: 0,
@@ -139,7 +139,7 @@ impl Remaking {
             digest: Digest::ZERO,
         };
         let hasher = Hasher::new(Domain::Decision);
-        Self { decider, from, open: BTreeMap::new(), not_remade: BTreeMap::new(), made, hasher }
+        Self { decider, since, open: BTreeMap::new(), not_remade: BTreeMap::new(), made, hasher }
     }
 
     fn see(&mut self, world: &World, context: &Context, body: &Body<'_>) {
@@ -147,7 +147,7 @@ impl Remaking {
         if !world.keyring.allows(context, body) {
             return;
         }
-        if context.seq >= self.from {
+        if context.received >= self.since {
             match body {
                 Body::Dispatch(dispatch) if self.is_remade(&dispatch.made_by) => {
                     self.open.insert((context.subject, dispatch.attempt), ());

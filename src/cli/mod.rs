@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 
 mod bench;
+mod budget;
 mod completions;
 mod conversation;
 mod doctor;
@@ -12,6 +13,7 @@ mod keys;
 mod ledger;
 mod models;
 mod prices;
+mod redecide;
 mod replay;
 mod turns;
 mod when;
@@ -46,6 +48,7 @@ enum Command {
     Turns(turns::Turns),
     Explain(explain::Explain),
     Models(models::Models),
+    Budget(budget::BudgetCommand),
     Ledger(ledger::Ledger),
     Keys(keys::Keys),
     Doctor(doctor::Doctor),
@@ -77,6 +80,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Turns(command) => command.run(),
         Command::Explain(command) => command.run(),
         Command::Models(command) => command.run(),
+        Command::Budget(command) => command.run(),
         Command::Ledger(command) => command.run(),
         Command::Keys(command) => command.run(),
         Command::Completions(command) => command.run(),

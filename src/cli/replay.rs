@@ -23,12 +23,13 @@ use replay::sample;
 use replay::strategy::{CacheOptions, Strategy, Ttl, WriteKind};
 
 use super::home::HomeArg;
-use super::prices::{effective_book, read_list};
+use super::prices::{effective_book, policy_of, read_list};
 use super::print_json;
+use super::redecide::Remake;
 use super::when::When;
 use crate::failure::{Failure, Kind};
 use crate::ledger::{Checkpoint, Ledger};
-use crate::store::{FjallLog, Vouched};
+use crate::store::{FjallLog, Home, Vouched};
 use crate::{progress, render};
 
 /// The sample's week: first instant, and instant after the last.
@@ -51,7 +52,8 @@ Examples:
   ferry replay --sample --strategy all:haiku --strategy mix:turn:0.25:opus,haiku
   ferry replay --sample --strategy all:opus --by model --ttl 3600 --write 1h
   ferry replay --sample --prices my-prices.json --json
-  ferry replay --sample --plot week.svg")]
+  ferry replay --sample --plot week.svg
+  ferry replay --redecide --since 2026-01-05")]
 pub(crate) struct Replay {
     #[command(flatten)]
     home: HomeArg,
@@ -70,6 +72,15 @@ pub(crate) struct Replay {
     /// Fold the whole ledger again from its first event, without snapshots, and compare with the live world
     #[arg(long, conflicts_with_all = ["sample", "since", "until", "strategy", "prices", "csv", "digest", "plot"])]
     redigest: bool,
+    /// Make the recorded decisions again, and compare them byte for byte; default the newest 7 days
+    #[arg(long, conflicts_with_all = ["sample", "redigest", "strategy", "by", "ttl", "write", "no_cache", "prices", "csv", "plot"])]
+    redecide: bool,
+    /// With --redecide: fold from the first event instead of from a snapshot
+    #[arg(long, requires = "redecide")]
+    no_snapshots: bool,
+    /// With --redecide: the policy the decisions were made under, instead of the ledger's policy.toml
+    #[arg(long, value_name = "FILE", requires = "redecide")]
+    policy: Option<PathBuf>,
     /// Price this strategy instead of the default rows; may be given several times
     #[arg(long, value_name = "STRATEGY")]
     strategy: Vec<Strategy>,
@@ -128,6 +139,9 @@ impl Replay {
             return self.home.with_ledger(|ledger| {
                 // Asked first: what is vouched for is in the log already.
                 let vouched = home.vouched_head()?;
+                if self.redecide {
+                    return self.redecide(ledger, &home);
+                }
                 if self.redigest {
                     return self.refold(ledger, vouched.as_ref());
                 }
@@ -169,6 +183,17 @@ impl Replay {
         }
         let differs = format!("the live world is {digest}, folded again it is {again}");
         Err(Failure::new(Kind::Mismatch, format!("position {position}"), differs))
+    }
+
+    fn redecide(&self, ledger: &Ledger, home: &Home) -> Result<(), Failure> {
+        let policy = self.policy.clone().unwrap_or_else(|| home.policy());
+        let request = Remake {
+            since: self.since.map(When::millis),
+            from_snapshot: !self.no_snapshots,
+            json: self.json,
+            digest_only: self.digest,
+        };
+        request.run(ledger, home, policy_of(&policy)?)
     }
 
     fn replay<L: ReadLog>(

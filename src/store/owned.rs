@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use events::admission::Admitted;
 use events::batch::AuthorTip;
-use events::hash::Domain;
 use events::head::{Head, SignedHead};
 use events::ids::{AuthorId, BatchId, Digest, Millis, Seq, Subject};
 use events::log::{AppendError, Log, ReadLog, Receipt, Visit};
@@ -13,7 +12,6 @@ use events::payload::Stream;
 use events::sign::VERIFIER;
 
 use super::head::{Record, RunSlot};
-use super::open::derived_key;
 use super::syncer::{Syncer, journal_path, newest_journal};
 use super::{FjallLog, Home, KeyFiles, Promise, Reader, Settings, Snapshots, StoreError, Vouched};
 
@@ -95,9 +93,7 @@ impl Store {
     /// # Errors
     /// When the node key, which vouches for them, cannot be read.
     pub fn snapshots(&self) -> Result<Snapshots, StoreError> {
-        let node = KeyFiles::new(self.home.clone()).signing(Stream::Node)?;
-        let key = derived_key(&node, Domain::SnapshotKey, b"key of snapshots");
-        Ok(Snapshots::new(self.home.snapshots(), self.log.head().ledger, key))
+        Snapshots::of(&self.home, self.log.head().ledger)
     }
 
     /// What other threads read the log with.

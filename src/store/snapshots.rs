@@ -11,14 +11,17 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use events::bytes::Bytes;
-use events::hash::{LedgerSecret, mac};
+use events::hash::{Domain, LedgerSecret, mac};
 use events::head::Head;
 use events::ids::{Digest, LedgerId, Seq};
+use events::payload::Stream;
 use projections::projection::Projection;
 use projections::world::World;
 use tempfile::NamedTempFile;
 
-use super::StoreError;
+use super::keys::KeyFiles;
+use super::open::derived_key;
+use super::{Home, StoreError};
 
 /// Events between two snapshots.
 pub const SNAPSHOT_EVENTS: u64 = 50_000;
@@ -36,6 +39,25 @@ pub struct Snapshots {
 }
 
 impl Snapshots {
+    /// The snapshots of a ledger in a folder.
+    ///
+    /// # Errors
+    /// When the node key, which vouches for them, cannot be read.
+    pub fn of(home: &Home, ledger: LedgerId) -> Result<Self, StoreError> {
+        let node = KeyFiles::new(home.clone()).signing(Stream::Node)?;
+        let key = derived_key(&node, Domain::SnapshotKey, b"key of snapshots");
+        Ok(Self::new(home.snapshots(), ledger, key))
+    }
+
+    /// The newest sound world that will `do`, as whoever asks says. Nothing is deleted.
+    pub fn newest_where(
+        &self,
+        mut will_do: impl FnMut(&World, &Head) -> bool,
+    ) -> Option<(World, Head)> {
+        let sound = |(position, path): (Seq, PathBuf)| self.read(position, &path);
+        self.stored().into_iter().filter_map(sound).find(|(world, head)| will_do(world, head))
+    }
+
     pub(crate) const fn new(folder: PathBuf, ledger: LedgerId, key: LedgerSecret) -> Self {
         Self { folder, ledger, key }
     }

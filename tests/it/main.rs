@@ -9,6 +9,7 @@
 mod build;
 mod cases;
 mod cli;
+mod decisions;
 mod golden;
 mod history;
 mod laws;

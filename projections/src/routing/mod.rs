@@ -167,3 +167,6 @@ impl Projection for Routing {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -114,7 +114,7 @@ fn law_6_every_decision_is_made_again_byte_for_byte() {
     let (log, written) = written(Synth { turns: 6_000, seed: 11 });
     let kinds = KindTable::current();
     let again = |start| redecide(&log, &kinds, decider().unwrap(), start, &mut || {}).unwrap();
-    let whole = again(Start { snapshot: None, from: 0 });
+    let whole = again(Start { snapshot: None, since: 0 });
     assert_eq!(whole.differences, []);
     assert!(whole.is_equal() && whole.not_remade.is_empty());
     assert!(whole.dispatches > 4_000 && whole.refusals > 100 && whole.charges > 4_000, "{whole:?}");
@@ -129,16 +129,26 @@ fn law_6_every_decision_is_made_again_byte_for_byte() {
         Ok(())
     })
     .unwrap();
-    let from = 2 * cut;
-    assert_eq!(again(Start { snapshot, from }), again(Start { snapshot: None, from }));
+    // After the clock was set back, and long enough for the snapshot to lie before.
+    let since = received_at(&log, 2 * cut);
+    assert!(snapshot.as_ref().is_some_and(|(world, _): &(World, _)| world.counts.latest < since));
+    let later = again(Start { snapshot: None, since });
+    assert!(later.dispatches > 1_000 && later.dispatches < whole.dispatches);
+    assert_eq!(again(Start { snapshot, since }), later);
     // Another policy, and nothing is made again.
     let other = Rules::new(Policy::default()).unwrap();
     let list = Arc::new(crate::default_book::default_book().unwrap());
     let other = Decider::new(other, PricePolicy::default(), list);
-    let start = Start { snapshot: None, from: 0 };
+    let start = Start { snapshot: None, since: 0 };
     let none = redecide(&log, &kinds, other, start, &mut || {}).unwrap();
     assert_eq!((none.dispatches, none.charges), (0, 0));
     assert_eq!(none.not_remade[0].1, whole.dispatches + whole.refusals);
+}
+
+/// When the batch that holds a position was taken in.
+fn received_at(log: &MemoryLog, position: u64) -> Millis {
+    let (_, stored) = log.stored().range(..=position).next_back().unwrap();
+    Entry::split(stored).unwrap().0.received
 }
 
 // A decision that was recorded otherwise is found, with what differs.
@@ -154,7 +164,7 @@ fn a_forged_decision_is_found() {
         }
         _ => {}
     });
-    let start = Start { snapshot: None, from: 0 };
+    let start = Start { snapshot: None, since: 0 };
     let made = redecide(&forged, &kinds, decider().unwrap(), start, &mut || {}).unwrap();
     assert_eq!(made.differing, 1);
     let field = ("max_output", "31999".to_owned(), "32000".to_owned());
@@ -170,7 +180,7 @@ fn a_forged_decision_is_found() {
         }
         _ => {}
     });
-    let start = Start { snapshot: None, from: 0 };
+    let start = Start { snapshot: None, since: 0 };
     let made = redecide(&forged, &kinds, decider().unwrap(), start, &mut || {}).unwrap();
     assert!(made.differing >= 1);
     assert_eq!(made.differences[0].fields[0].0, "charge");

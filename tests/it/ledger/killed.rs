@@ -21,7 +21,7 @@ fn child_that_owns_until_it_is_killed() {
     }
 }
 
-fn owner_elsewhere(home: &Home) -> Child {
+pub(crate) fn owner_elsewhere(home: &Home) -> Child {
     let mut child = Process::new(std::env::current_exe().unwrap())
         .args(["--exact", "ledger::killed::child_that_owns_until_it_is_killed", "--nocapture"])
         .env(CHILD, home.path())
@@ -34,7 +34,7 @@ fn owner_elsewhere(home: &Home) -> Child {
     child
 }
 
-fn kill(mut child: Child) {
+pub(crate) fn kill(mut child: Child) {
     child.kill().unwrap();
     child.wait().unwrap();
 }

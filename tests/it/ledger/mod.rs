@@ -1,6 +1,6 @@
 //! The ledger in use: its owner, its follower, and everybody who asks.
 
-mod killed;
+pub(crate) mod killed;
 mod owner;
 mod shared;
 
@@ -58,13 +58,13 @@ pub(super) fn import_here(handle: &Handle, turns: &[ImportedTurn<'_>]) -> Vec<Re
 }
 
 /// The binary, on a home.
-pub(super) fn ferry(home: &Home) -> Process {
+pub(crate) fn ferry(home: &Home) -> Process {
     let mut process = Process::new(env!("CARGO_BIN_EXE_ferry"));
     process.env("FERRY_HOME", home.path()).env("FERRY_WITNESS", "off");
     process
 }
 
-pub(super) fn says(home: &Home, arguments: &[&str]) -> String {
+pub(crate) fn says(home: &Home, arguments: &[&str]) -> String {
     let Output { status, stdout, stderr } = ferry(home).args(arguments).output().unwrap();
     assert!(status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&stderr));
     String::from_utf8(stdout).unwrap()

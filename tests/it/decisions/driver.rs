@@ -1,0 +1,280 @@
+//! A ledger in memory whose turns are decided: what an owner does, one command a batch.
+
+use std::sync::Arc;
+
+use events::batch::Author;
+use events::bytes::Bytes;
+use events::event::Events;
+use events::hash::engine_subject;
+use events::ids::{Millis, Subject};
+use events::kind::KindTable;
+use events::log::{Log as _, ReadLog as _};
+use events::memory::MemoryLog;
+use events::money::Pico;
+use events::payload::{
+    Ask, Charge, Ending, Finish, Name, Parts, Price, Rates, Tier, Turn, TurnClosed,
+};
+use events::rate::Rate;
+use events::usage::Usage;
+use projections::budgets::{Instance, Room};
+use projections::policy::{Policy, Rules};
+use projections::projection::{Context, Projection as _};
+use projections::routing::flights::Flight;
+use projections::world::World;
+use replay::decider::{Attempted, Decider, Plan, close, orphaned};
+use replay::effective_book::PricePolicy;
+use replay::prices::PriceList;
+
+use crate::build::{LEDGER, admitted, key, opened, subject};
+
+/// What a turn asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wants {
+    pub(crate) conversation: u8,
+    pub(crate) harness: Option<&'static str>,
+    pub(crate) project: Option<&'static str>,
+    pub(crate) profile: &'static str,
+    pub(crate) prompt: u32,
+    pub(crate) max_output: u32,
+}
+
+impl Default for Wants {
+    fn default() -> Self {
+        let (harness, project) = (Some("pi"), Some("atlas"));
+        Self {
+            conversation: 1,
+            harness,
+            project,
+            profile: "auto",
+            prompt: 1_000,
+            max_output: 1_000,
+        }
+    }
+}
+
+pub(crate) struct Driver {
+    pub(crate) log: MemoryLog,
+    pub(crate) world: World,
+    pub(crate) decider: Decider,
+    pub(crate) now: Millis,
+    policy: Policy,
+    author: Author,
+    kinds: KindTable,
+    turns: u64,
+}
+
+/// No prices besides the ledger's own.
+pub(crate) fn no_list() -> Arc<PriceList> {
+    Arc::new(
+        replay::prices::parse(br#"{"models":{"none/none":{"cost":{"input":1,"output":1}}}}"#)
+            .unwrap(),
+    )
+}
+
+pub(crate) fn decider(policy: &Policy) -> Decider {
+    Decider::new(Rules::new(policy.clone()).unwrap(), PricePolicy::default(), no_list())
+}
+
+pub(crate) fn rates(input: &str, output: &str, read: Option<&str>, write: Option<&str>) -> Rates {
+    let rate = |text: &str| Some(Rate::per_million(text).unwrap());
+    Rates {
+        input: rate(input),
+        output: rate(output),
+        cache_read: read.and_then(rate),
+        cache_write_5m: write.and_then(rate),
+        ..Rates::default()
+    }
+}
+
+impl Driver {
+    pub(crate) fn new(policy: &Policy, now: Millis) -> Self {
+        let log = opened();
+        let kinds = KindTable::current();
+        let world = replay::fold::verify(&log, &kinds, None).unwrap().world;
+        Self {
+            log,
+            world,
+            decider: decider(policy),
+            now,
+            policy: policy.clone(),
+            author: crate::build::author(2),
+            kinds,
+            turns: 0,
+        }
+    }
+
+    /// Tells the world, as every fold will be told, and appends.
+    fn write(&mut self, events: Events) {
+        let mut seq = self.log.head().next;
+        for event in events.iter() {
+            let body = event.decode(&self.kinds).unwrap();
+            let context = Context {
+                seq,
+                author: key(2).public(),
+                written_by: self.kinds.get(event.kind).map(|spec| spec.written_by),
+                received: self.now,
+                at: event.at,
+                subject: event.subject,
+            };
+            self.decider.saw(&self.world, &context, &body);
+            self.world.tell(&context, &body);
+            seq += 1;
+        }
+        self.world.settle();
+        if let Some(batch) = self.author.seal(events) {
+            self.log.append(&[admitted(batch)], self.now).unwrap();
+        }
+    }
+
+    pub(crate) fn price(&mut self, engine: &'static str, rates: Rates, tiers: Vec<Tier>) {
+        let price = Price {
+            engine: Name::new(engine).unwrap(),
+            context: Some(1_000_000),
+            rates,
+            tiers,
+            windows: Vec::new(),
+            source: Name::new("test").unwrap(),
+        };
+        let mut events = Events::new();
+        events.push(self.now, engine_subject(engine), &price).unwrap();
+        self.write(events);
+    }
+
+    /// A turn arrives.
+    pub(crate) fn ask(&mut self, wants: Wants) -> (Subject, Plan) {
+        self.turns += 1;
+        let turn = subject(self.turns);
+        let name = |text: &'static str| Name::new(text).unwrap();
+        let said = Turn {
+            client: name("pi/1.0"),
+            conversation: Bytes([wants.conversation; 16]),
+            subagent: None,
+            model: name("auto"),
+            news: Some(Parts::TEXT),
+            prefix_tokens: None,
+            source_key: None,
+            ask: Some(Ask {
+                profile: name(wants.profile),
+                harness: wants.harness.map(name),
+                project: wants.project.map(name),
+                kind: None,
+                prompt_tokens: wants.prompt,
+                prompt_tokens_max: wants.prompt + wants.prompt / 4,
+                images: 0,
+                max_output: Some(wants.max_output),
+            }),
+        };
+        let mut events = Events::new();
+        events.push(self.now, turn, &said).unwrap();
+        self.write(events);
+        (turn, self.retry(&turn))
+    }
+
+    /// Another attempt of a turn.
+    pub(crate) fn retry(&mut self, turn: &Subject) -> Plan {
+        let mut events = Events::new();
+        let plan =
+            self.decider.dispatch(&self.world, turn, self.now, &mut events).unwrap().unwrap();
+        self.write(events);
+        plan
+    }
+
+    pub(crate) fn flight(&self, turn: &Subject) -> Option<&Flight> {
+        self.world.routing.flights.get(turn)
+    }
+
+    /// The oldest attempt of a turn that has not ended, ends.
+    pub(crate) fn end(&mut self, turn: &Subject, end: End) -> Option<Charge> {
+        let flight = self.world.routing.flights.get(turn)?;
+        let open = flight.open.first()?;
+        let usage = match end {
+            End::Used { prompt, output, read } => Usage {
+                prompt: Some(prompt),
+                output: Some(output),
+                cache_read: Some(read.min(prompt)),
+                cache_write_5m: Some(0),
+                cache_write_1h: Some(0),
+                ..Usage::default()
+            },
+            _ => Usage::default(),
+        };
+        let attempted = Attempted {
+            usage,
+            finish: Finish::EndTurn,
+            reported: match end {
+                End::Reported(pico) => Some(Pico(pico)),
+                _ => None,
+            },
+            reached_engine: !matches!(end, End::NeverSent),
+            ..Attempted::unknown(open.attempt, Name::new(&open.engine).unwrap())
+        };
+        let mut events = Events::new();
+        let of = (turn, flight, open);
+        let charge = self.decider.end(&self.world, of, self.now, &attempted, &mut events).unwrap();
+        self.write(events);
+        Some(charge)
+    }
+
+    /// The client has its end, or has hung up.
+    pub(crate) fn close(&mut self, turn: &Subject) {
+        let Some(flight) = self.flight(turn).cloned() else { return };
+        let closed =
+            TurnClosed { ending: Ending::Committed, attempts: flight.attempts(), bytes_sent: None };
+        let mut events = Events::new();
+        close(turn, &flight, self.now, &closed, &mut events).unwrap();
+        self.write(events);
+    }
+
+    /// The owner dies, and another takes its place: from a snapshot, with its orphans settled.
+    pub(crate) fn restart(&mut self) {
+        self.world = World::restore(&self.world.snapshot()).unwrap();
+        self.world.settle();
+        self.decider = decider(&self.policy);
+        let orphans: Vec<_> = self
+            .world
+            .routing
+            .flights
+            .iter()
+            .map(|(turn, flight)| (*turn, flight.clone()))
+            .collect();
+        for (turn, flight) in orphans {
+            let mut events = Events::new();
+            close(&turn, &flight, self.now, &orphaned(&flight), &mut events).unwrap();
+            self.write(events);
+        }
+    }
+
+    /// How the budget of a name stands for one of the things it counts.
+    pub(crate) fn room(&self, name: &str, instance: &Instance) -> Room<'_> {
+        let rule = self.decider.rules().budgets("auto").iter().find(|rule| rule.name == name);
+        Room::of(&self.world.routing, rule.unwrap(), instance, self.now)
+    }
+
+    /// Folds the log from its first event: law 2.
+    pub(crate) fn check_folds(&self) {
+        let folded = replay::fold::verify(&self.log, &self.kinds, None).unwrap();
+        assert_eq!(folded.world.digest(), self.world.digest());
+        assert_eq!(folded.head.ledger, LEDGER);
+    }
+}
+
+/// How an attempt ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum End {
+    /// With usage.
+    Used { prompt: u32, output: u32, read: u32 },
+    /// The provider says what it cost.
+    Reported(i128),
+    /// Nobody knows what it used.
+    Lost,
+    /// Not a byte reached the engine.
+    NeverSent,
+}
+
+/// The engine of a plan.
+pub(crate) fn engine(plan: &Plan) -> Option<&str> {
+    match plan {
+        Plan::Dispatch { engine, .. } => Some(engine),
+        Plan::Refused { .. } => None,
+    }
+}

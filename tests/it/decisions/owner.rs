@@ -1,0 +1,333 @@
+//! The owner that decides turns: commands given again, many at once, killed in between, and what people are shown.
+
+use std::sync::Arc;
+
+use events::bytes::Bytes;
+use events::ids::{Millis, Subject};
+use events::log::ReadLog as _;
+use events::money::Pico;
+use events::payload::{Ask, Ending, Finish, Name, Parts, Turn, TurnClosed};
+use events::usage::Usage;
+use ferry::ledger::{Command, CommandError, Handle, Ledger, Outcome, Owner, Queue};
+use ferry::store::Home;
+use replay::decider::{Attempted, Plan};
+
+use super::driver::engine;
+use super::worked::usd;
+use crate::build::subject;
+use crate::ledger::killed::{kill, owner_elsewhere};
+use crate::ledger::{ferry, says};
+use crate::store::{here, made};
+
+const POLICY: &str = "
+[routing]
+engines = [\"acme/big\", \"acme/small\"]
+reserve = \"ceiling\"
+
+[prices.rates.\"acme/big\"]
+input = \"10\"
+output = \"10\"
+[prices.rates.\"acme/small\"]
+input = \"1\"
+output = \"1\"
+
+[budgets.conversation]
+scope = \"conversation\"
+limit_usd = \"1\"
+
+[budgets.month]
+scope = \"all\"
+period = \"month\"
+limit_usd = \"400\"
+zone = \"Europe/Berlin\"
+paced = true
+";
+
+fn home_with(policy: &str) -> (tempfile::TempDir, Home) {
+    let (folder, home) = made();
+    std::fs::write(home.policy(), policy).unwrap();
+    (folder, home)
+}
+
+fn name(text: &'static str) -> Name<'static> {
+    Name::new(text).unwrap()
+}
+
+/// 1,000 prompt tokens and an answer of at most 1,000: a ceiling of $0.02 and 8 pico-dollars.
+fn asked(conversation: u8) -> Turn<'static> {
+    Turn {
+        client: name("pi/1.0"),
+        conversation: Bytes([conversation; 16]),
+        subagent: None,
+        model: name("auto"),
+        news: Some(Parts::TEXT),
+        prefix_tokens: None,
+        source_key: None,
+        ask: Some(Ask {
+            profile: name("auto"),
+            harness: Some(name("pi")),
+            project: None,
+            kind: None,
+            prompt_tokens: 1_000,
+            prompt_tokens_max: 1_000,
+            images: 0,
+            max_output: Some(1_000),
+        }),
+    }
+}
+
+fn ask(id: Subject, conversation: u8) -> Command<'static> {
+    Command::Ask { id, turn: asked(conversation) }
+}
+
+fn plan(outcome: Outcome) -> Plan {
+    match outcome {
+        Outcome::Planned(plan) => plan,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn used(attempt: u16, engine: &'static str, output: u32) -> Attempted<'static> {
+    let usage = Usage {
+        prompt: Some(1_000),
+        cache_read: Some(0),
+        cache_write_5m: Some(0),
+        cache_write_1h: Some(0),
+        output: Some(output),
+        ..Usage::default()
+    };
+    Attempted { usage, finish: Finish::EndTurn, ..Attempted::unknown(attempt, name(engine)) }
+}
+
+fn closed(turn: Subject) -> Command<'static> {
+    let closed = TurnClosed { ending: Ending::Committed, attempts: 1, bytes_sent: Some(9) };
+    Command::CloseTurn { turn, closed }
+}
+
+fn run(handle: &Handle, command: &Command<'_>) -> Outcome {
+    handle.run(Queue::Turns, command).unwrap()
+}
+
+fn spent(handle: &Handle, conversation: u8) -> Pico {
+    let of = Bytes([conversation; 16]);
+    handle.ask(move |world, _| world.routing.spend.conversation(&of).known).unwrap()
+}
+
+// Each command of a turn can be given again, at every moment: what was decided stands, and is answered.
+#[test]
+fn every_command_of_a_turn_can_be_given_again() {
+    let (_folder, home) = home_with(POLICY);
+    let owner = Owner::start(&home, here()).unwrap();
+    let handle = owner.handle();
+    let turn = subject(1);
+    let planned = run(handle, &ask(turn, 1));
+    assert_eq!(engine(&plan(planned.clone())), Some("acme/big"));
+    let positions = |handle: &Handle| handle.view().positions_about(&turn).unwrap().len();
+    assert_eq!((run(handle, &ask(turn, 1)), positions(handle)), (planned, 2));
+    let lost = Command::EndAttempt { turn, attempted: Attempted::unknown(0, name("acme/big")) };
+    assert!(matches!(run(handle, &lost), Outcome::Written { repeated: false, .. }));
+    assert!(matches!(run(handle, &lost), Outcome::Written { repeated: true, .. }));
+    assert_eq!(spent(handle, 1), Pico(usd("0.02").0 + 8), "estimated: what was set aside");
+    let again = Command::Retry { turn, attempt: 1 };
+    let second = run(handle, &again);
+    assert_eq!(engine(&plan(second.clone())), Some("acme/small"));
+    assert_eq!(run(handle, &again), second);
+    let end = Command::EndAttempt { turn, attempted: used(1, "acme/small", 500) };
+    assert!(matches!(run(handle, &end), Outcome::Written { repeated: false, .. }));
+    assert!(matches!(run(handle, &end), Outcome::Written { repeated: true, .. }));
+    assert!(matches!(run(handle, &closed(turn)), Outcome::Written { repeated: false, .. }));
+    assert!(matches!(run(handle, &closed(turn)), Outcome::Written { repeated: true, .. }));
+    assert_eq!(spent(handle, 1), Pico(usd("0.0215").0 + 8));
+    assert_eq!(run(handle, &ask(turn, 1)), Outcome::Planned(plan(run(handle, &ask(turn, 1)))));
+    // A figure that comes late takes the estimate's place, once.
+    let late = Command::EndAttempt { turn, attempted: used(0, "acme/big", 100) };
+    assert!(matches!(run(handle, &late), Outcome::Written { repeated: false, .. }));
+    assert!(matches!(run(handle, &late), Outcome::Written { repeated: true, .. }));
+    assert_eq!(spent(handle, 1), usd("0.0125"));
+    assert!(matches!(
+        handle.run(Queue::Turns, &Command::Retry { turn, attempt: 2 }),
+        Err(CommandError::Refused(_))
+    ));
+    assert!(matches!(handle.run(Queue::Turns, &closed(subject(9))), Err(CommandError::Refused(_))));
+    owner.close().unwrap();
+}
+
+// Sixteen threads at once, and a limit of fifty ceilings: never more than fifty are on their way or spent.
+#[test]
+fn law_7_many_threads_cannot_overspend() {
+    let (_folder, home) = home_with(POLICY);
+    let owner = Owner::start(&home, here()).unwrap();
+    let handle = Arc::new(owner.handle().clone());
+    let threads: Vec<_> = (0..16_u64)
+        .map(|thread| {
+            let handle = Arc::clone(&handle);
+            std::thread::spawn(move || {
+                let mut big = 0;
+                for number in 0..8 {
+                    let turn = subject(1_000 * (thread + 1) + number);
+                    let planned = plan(run(&handle, &ask(turn, 1)));
+                    big += usize::from(engine(&planned) == Some("acme/big"));
+                }
+                big
+            })
+        })
+        .collect();
+    let big: usize = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+    assert_eq!(
+        big, 49,
+        "49 x 0.02 and what rounding may take; the fiftieth goes to the cheaper one"
+    );
+    let reserved = handle.ask(|world, _| {
+        let open = world.routing.flights.iter().flat_map(|(_, flight)| flight.open.clone());
+        open.map(|open| open.reserved.unwrap()).sum::<Pico>()
+    });
+    assert!(reserved.unwrap() <= usd("1"));
+    drop(handle);
+    owner.close().unwrap();
+}
+
+// The owner is killed with turns on their way. Whoever owns the ledger next settles them, as estimates; the figure that
+// comes later still counts.
+#[test]
+fn orphans_of_a_killed_owner_are_settled_at_the_next_start() {
+    let (_folder, home) = home_with(POLICY);
+    let child = owner_elsewhere(&home);
+    let ledger = Ledger::open(&home, here()).unwrap();
+    for number in 1..=3 {
+        let planned = ledger.run(Queue::Turns, &ask(subject(number), 1)).unwrap();
+        assert_eq!(engine(&plan(planned)), Some("acme/big"));
+    }
+    kill(child);
+    let late = Command::EndAttempt { turn: subject(2), attempted: used(0, "acme/big", 100) };
+    // The client takes over: its first act is to settle what the dead one left.
+    assert!(matches!(
+        ledger.run(Queue::Turns, &late).unwrap(),
+        Outcome::Written { repeated: false, .. }
+    ));
+    let world = ledger.world().unwrap();
+    assert_eq!(world.routing.flights.iter().count(), 0);
+    let conversation = world.routing.spend.conversation(&Bytes([1; 16])).known;
+    assert_eq!(conversation, Pico(2 * (usd("0.02").0 + 8) + usd("0.011").0));
+    ledger.close().unwrap();
+    let verified = says(&home, &["ledger", "verify"]);
+    assert!(verified.contains("digest, signature and payload is good"), "{verified}");
+    assert!(
+        says(&home, &["replay", "--redecide"])
+            .contains("3 dispatches, 0 refusals and 3 charges are equal")
+    );
+}
+
+#[test]
+fn a_policy_that_makes_no_sense_is_named_and_leaves_nothing_behind() {
+    let (_folder, home) = home_with("[routing]\nengines = [\"a\"]\nreserve = \"much\"\n");
+    let owner = Owner::start(&home, here()).unwrap();
+    let refused = owner.handle().run(Queue::Turns, &ask(subject(1), 1));
+    let Err(CommandError::Refused(problem)) = refused else { panic!("{refused:?}") };
+    assert!(problem.contains("routing.reserve: 'much' is none of expected, ceiling"), "{problem}");
+    assert!(owner.handle().view().positions_about(&subject(1)).unwrap().is_empty());
+    owner.close().unwrap();
+    let failed = ferry(&home).args(["budget"]).output().unwrap();
+    assert_eq!(failed.status.code(), Some(2));
+}
+
+fn with_turns(home: &Home, from: u64, count: u64) {
+    let owner = Owner::start(home, here()).unwrap();
+    for number in from..from + count {
+        let turn = subject(number);
+        let conversation = u8::try_from(number % 50).unwrap();
+        let planned = plan(run(owner.handle(), &ask(turn, conversation)));
+        if let Plan::Dispatch { engine, .. } = planned {
+            let served = if engine == "acme/big" { "acme/big" } else { "acme/small" };
+            let attempted = used(0, served, u32::try_from(number % 900).unwrap());
+            run(owner.handle(), &Command::EndAttempt { turn, attempted });
+        }
+        run(owner.handle(), &closed(turn));
+    }
+    owner.close().unwrap();
+}
+
+// Law 6 as people check it, with the same bytes whether the fold begins at a snapshot or at the first event.
+#[test]
+fn law_6_redecide_says_the_same_with_and_without_snapshots() {
+    let (_folder, home) = home_with(POLICY);
+    with_turns(&home, 0, 400);
+    assert!(std::fs::read_dir(home.snapshots()).unwrap().count() > 0, "1,600 events back");
+    let since = instant_after(&home);
+    with_turns(&home, 400, 60);
+    let all = says(&home, &["replay", "--redecide", "--since", "2000-01-01"]);
+    assert!(
+        all.contains("460 dispatches, 0 refusals and 460 charges are equal, byte for byte"),
+        "{all}"
+    );
+    for json in [&[][..], &["--json"], &["--digest"]] {
+        let arguments = [&["replay", "--redecide", "--since", &since], json].concat();
+        let plain = says(&home, &[&arguments[..], &["--no-snapshots"]].concat());
+        assert_eq!(says(&home, &arguments), plain);
+    }
+    let later = says(&home, &["replay", "--redecide", "--since", &since]);
+    assert!(later.contains("60 dispatches, 0 refusals and 60 charges"), "{later}");
+    // Under another policy nothing is made again, and the one it was is named.
+    std::fs::write(home.policy(), POLICY.replace("\"400\"", "\"401\"")).unwrap();
+    let other = says(&home, &["replay", "--redecide", "--since", &since]);
+    assert!(other.contains("60 were made under policy"), "{other}");
+    let kept = home.path().join("before.toml");
+    std::fs::write(&kept, POLICY).unwrap();
+    let given = says(
+        &home,
+        &["replay", "--redecide", "--since", &since, "--policy", kept.to_str().unwrap()],
+    );
+    assert_eq!(given, later);
+}
+
+/// An instant after everything that was taken in so far.
+fn instant_after(home: &Home) -> String {
+    let owner = Owner::start(home, here()).unwrap();
+    let head = owner.handle().view().head();
+    let mut received: Millis = 0;
+    owner
+        .handle()
+        .view()
+        .read(head.next - 1, &mut |_, stored| {
+            received = events::entry::Entry::split(stored).unwrap().0.received;
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+    owner.close().unwrap();
+    // The next event is taken in later, not within the same millisecond.
+    while ferry::store::clock() <= received {
+        std::hint::spin_loop();
+    }
+    replay::dates::instant(received + 1)
+}
+
+#[test]
+fn budgets_are_shown_as_they_stand() {
+    let (_folder, home) = home_with(POLICY);
+    assert!(says(&home, &["budget"]).starts_with("budget"));
+    let child = owner_elsewhere(&home);
+    let ledger = Ledger::open(&home, here()).unwrap();
+    for number in 1..=120 {
+        let conversation = if number <= 60 { 1 } else { 2 };
+        ledger.run(Queue::Turns, &ask(subject(number), conversation)).unwrap();
+    }
+    for number in 1..=30 {
+        let attempted = used(0, "acme/big", 1_000);
+        ledger
+            .run(Queue::Turns, &Command::EndAttempt { turn: subject(number), attempted })
+            .unwrap();
+    }
+    let table = says(&home, &["budget"]);
+    let json: serde_json::Value =
+        serde_json::from_str(&says(&home, &["budget", "--json"])).unwrap();
+    ledger.close().unwrap();
+    kill(child);
+    let month = json.as_array().unwrap().iter().find(|room| room["budget"] == "month").unwrap();
+    assert_eq!(month["spent_usd"], "0.600000000000");
+    let dollars = |field: &str| month[field].as_str().unwrap().parse::<Pico>().unwrap();
+    assert_eq!(dollars("spent_usd") + dollars("reserved_usd") + dollars("free_usd"), usd("400"));
+    assert!(month["resets_at"].as_str().unwrap().ends_with("00:00Z"));
+    let mut settings = insta::Settings::clone_current();
+    settings.add_filter(r"20\d\d-\d\d-\d\dT\d\d:00:00Z", "[reset]");
+    settings.add_filter(r"month, everything: \$[\d.]+ may", "month, everything: $[today] may");
+    settings.bind(|| insta::assert_snapshot!("budget", table));
+}
