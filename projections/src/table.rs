@@ -105,13 +105,31 @@ impl<K: Ord + Clone + Serialize, V: Serialize> Table<K, V> {
     }
 
     /// The value of a key to be changed, if it is there.
-    pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+    pub fn get_mut<Q>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+        Q: Ord + ToOwned<Owned = K> + ?Sized,
+    {
         let slot = self.slots.get_mut(key)?;
         if let Some(lanes) = slot.settled.take() {
             add(&mut self.sum, lanes, u64::wrapping_sub);
-            self.changed.insert(key.clone());
+            self.changed.insert(key.to_owned());
         }
         Some(&mut slot.value)
+    }
+
+    /// Changes the value of a key, made first if need be; the key is copied only then.
+    pub fn change<Q>(&mut self, key: &Q, make: impl FnOnce() -> V, change: impl FnOnce(&mut V))
+    where
+        K: Borrow<Q>,
+        Q: Ord + ToOwned<Owned = K> + ?Sized,
+    {
+        if let Some(value) = self.get_mut(key) {
+            return change(value);
+        }
+        let mut value = make();
+        change(&mut value);
+        self.insert(key.to_owned(), value);
     }
 
     /// Takes a key out.

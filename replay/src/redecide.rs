@@ -284,7 +284,7 @@ fn outcome(body: &Body<'_>) -> String {
     }
 }
 
-fn fields(dispatch: &Dispatch<'_>) -> [(&'static str, String); 12] {
+fn fields(dispatch: &Dispatch<'_>) -> [(&'static str, String); 13] {
     [
         ("attempt", dispatch.attempt.to_string()),
         ("engine", dispatch.engine.to_string()),
@@ -294,6 +294,7 @@ fn fields(dispatch: &Dispatch<'_>) -> [(&'static str, String); 12] {
         ("reserved", format!("{:?}", dispatch.reserved)),
         ("forecast", format!("{:?}", dispatch.forecast)),
         ("warm", format!("{:?}", dispatch.warm)),
+        ("held", format!("{:?}", dispatch.held)),
         ("arms", format!("{:?}", dispatch.arms)),
         ("excluded", format!("{:?}", dispatch.excluded)),
         ("budgets", format!("{:?}", dispatch.budgets)),

@@ -82,7 +82,7 @@ impl BudgetCommand {
             // What is received is never before what the ledger has seen.
             Ok((ledger.world()?, clock()))
         })?;
-        let standings = self.standings(&world.routing, &rules, now);
+        let (standings, left_out) = self.standings(&world.routing, &rules, now);
         let mut out = anstream::stdout().lock();
         if self.json {
             return print_json(&mut out, &standings);
@@ -96,11 +96,16 @@ impl BudgetCommand {
             writeln!(out, "nothing has been spent that a budget counts")?;
             return Ok(());
         }
-        print(&mut out, &standings)
+        print(&mut out, &standings)?;
+        if left_out > 0 {
+            writeln!(out, "and {left_out} more with more left: ferry budget --all")?;
+        }
+        Ok(())
     }
 
-    fn standings(&self, routing: &Routing, rules: &Rules, now: Millis) -> Vec<Standing> {
-        let mut standings = Vec::new();
+    /// How every budget stands, and how many standings were left out.
+    fn standings(&self, routing: &Routing, rules: &Rules, now: Millis) -> (Vec<Standing>, usize) {
+        let (mut standings, mut left_out) = (Vec::new(), 0);
         for (profile, rule) in rules.every_budget() {
             let mut rooms: Vec<(Room<'_>, String)> = instances(routing, rule.scope())
                 .into_iter()
@@ -109,11 +114,13 @@ impl BudgetCommand {
             let is_many = matches!(rule.scope(), BudgetScope::Turn | BudgetScope::Conversation);
             if is_many {
                 rooms.sort_by_key(|(room, _)| room.free());
-                rooms.truncate(if self.all { usize::MAX } else { SHOWN });
+                let shown = if self.all { usize::MAX } else { SHOWN };
+                left_out += rooms.len().saturating_sub(shown);
+                rooms.truncate(shown);
             }
             standings.extend(rooms.iter().map(|(room, of)| standing(profile, rule, room, of)));
         }
-        standings
+        (standings, left_out)
     }
 }
 

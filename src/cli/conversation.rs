@@ -1,6 +1,6 @@
 //! The events of single turns and of whole conversations, found by index: a look at one need not read all.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use events::batch::Batch;
 use events::entry::Entry;
@@ -8,7 +8,7 @@ use events::event::{Body, EventRef};
 use events::ids::{Seq, Subject};
 use events::kind::KindTable;
 use events::log::ReadLog as _;
-use events::payload::Stream;
+use events::payload::{Charge, Stream};
 use events::sign::{BATCH_PREFIX, Verifier};
 use projections::gather::{Gather, Window};
 use projections::keyring::Keyring;
@@ -94,6 +94,23 @@ impl<'v> Events<'v> {
             _ => {}
         })?;
         Ok(found)
+    }
+
+    /// What a turn's attempts were charged with, as is known now.
+    pub(super) fn charges(&self, turn: Subject) -> Result<BTreeMap<u16, Charge>, Failure> {
+        let positions: BTreeSet<Seq> = self.view.positions_about(&turn)?.into_iter().collect();
+        let mut charges = BTreeMap::new();
+        self.each(&positions, &mut |_, _, located, _, body| {
+            let (attempt, charge) = match body {
+                Body::Result(result) => (result.attempt, result.charge),
+                Body::Amend(amend) => (amend.attempt, amend.booking.map(|booking| booking.now)),
+                _ => return,
+            };
+            if let Some(charge) = charge.filter(|_| self.counts(located)) {
+                charges.insert(attempt, charge);
+            }
+        })?;
+        Ok(charges)
     }
 
     /// Every turn of a conversation, gathered.

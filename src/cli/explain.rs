@@ -5,6 +5,8 @@ use std::io::Write;
 use clap::Args;
 use events::bytes::Bytes16;
 use events::ids::Subject;
+use events::money::Pico;
+use events::payload::Charge;
 use projections::world::World;
 use replay::effective_book::Subscription;
 use replay::explain::{Attempt, CacheMet, Explanation, Other, explain};
@@ -59,7 +61,28 @@ struct Explained {
     basis: &'static str,
     /// What covers the served engine, where policy says so.
     subscription: Option<Subscription>,
+    /// What its attempts were charged with, where they were dispatched here.
+    charges: Vec<Charged>,
     events: Vec<ShownEvent>,
+}
+
+/// What an attempt was charged with.
+#[derive(Debug, Serialize)]
+struct Charged {
+    attempt: u16,
+    /// Reported by the provider, priced by its usage, estimated, or void.
+    basis: &'static str,
+    amount_usd: Pico,
+    /// True when a part of it is not known.
+    at_least: bool,
+}
+
+impl Charged {
+    fn new(attempt: u16, charge: Charge) -> Self {
+        let Charge { basis, cost } = charge;
+        let (amount_usd, at_least) = (cost.known, cost.incomplete);
+        Self { attempt, basis: basis.label(), amount_usd, at_least }
+    }
 }
 
 impl Explain {
@@ -90,11 +113,14 @@ impl Explain {
         let explanation = explain(&window, turn, &book, &others)
             .map_err(|error| Failure::usage("pricing strategies", error))?;
         let Some(explanation) = explanation else { return Err(self.unknown(ledger, home)?) };
-        let events = events.about(turn)?;
+        let (about, charges) = (events.about(turn)?, events.charges(turn)?);
         let served = explanation.attempts.last().and_then(|attempt| attempt.engine.as_ref());
         let policy = price_policy(home)?;
         let subscription = served.and_then(|used| policy.subscription(&used.engine)).cloned();
-        Ok(Explained { explanation, client, basis: "list_price", subscription, events })
+        let charges = charges.into_iter().map(|(attempt, charge)| Charged::new(attempt, charge));
+        let charges = charges.collect();
+        let basis = "list_price";
+        Ok(Explained { explanation, client, basis, subscription, charges, events: about })
     }
 
     /// Strategies the turn is compared with: without a cache, the ledger's most used models, and what was asked for.
@@ -193,7 +219,14 @@ fn print(out: &mut impl Write, explained: &Explained) -> Result<(), Failure> {
                 "  at list price; a subscription of ${monthly_usd} a month covers it{quota}"
             )?;
         }
-        None => writeln!(out, "  at list price: what was billed is not known")?,
+        None if explained.charges.is_empty() => {
+            writeln!(out, "  at list price: what was billed is not known")?;
+        }
+        None => {}
+    }
+    for Charged { attempt, basis, amount_usd, at_least } in &explained.charges {
+        let mark = if *at_least { "≥ " } else { "" };
+        writeln!(out, "  attempt {attempt} was charged {mark}${amount_usd} ({basis})")?;
     }
     print_cache(out, cache)?;
     print_others(out, others, attempts.last())?;

@@ -148,6 +148,7 @@ pub(crate) fn dispatch(
             ceiling: cost,
         },
         warm: None,
+        held: None,
         arms: Vec::new(),
         excluded: Vec::new(),
         budgets: Vec::new(),

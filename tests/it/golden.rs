@@ -161,6 +161,7 @@ pub(crate) fn examples() -> Vec<Example> {
                 ceiling: Cost::exactly(Pico(i128::from(i64::MAX) + 60_007)),
             },
             warm: Some(name("acme/m4")),
+            held: Some(TurnTier::Moderate),
             arms: vec![Arm {
                 engine: name("acme/m5"),
                 expected: Cost::exactly(Pico(60_008)),

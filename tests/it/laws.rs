@@ -56,7 +56,7 @@ impl Said {
             Self::Result { about, at, attempt, model, usage, charged } => {
                 let mut served = result(*at / 2, MODELS[*model], *usage);
                 served.attempt = *attempt;
-                served.charge = charged.map(|pico| charge(pico));
+                served.charge = charged.map(charge);
                 served.push(events, *at, subject(*about));
             }
             Self::Amend { about, at, replaces, usage } => Amend {

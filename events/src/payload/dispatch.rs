@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BudgetFact, Name};
+use super::{BudgetFact, Name, TurnTier};
 use crate::bytes::Bytes16;
 use crate::codes::codes;
 use crate::cost::Cost;
@@ -160,6 +160,8 @@ pub struct Dispatch<'a> {
     pub forecast: Forecast,
     /// The engine the lane's last turn was served by, while something is warm there.
     pub warm: Option<Name<'a>>,
+    /// The tier the lane is held at, where the turn asks for an easier one.
+    pub held: Option<TurnTier>,
     /// The chosen engine, then others in order of preference: at most 12, fewer where names are long.
     pub arms: Vec<Arm<'a>>,
     /// How many engines were excluded, by reason.

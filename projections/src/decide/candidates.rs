@@ -132,11 +132,15 @@ impl<'d> Comparison<'d> {
             .as_ref()
             .is_none_or(|tariffs| tariffs.price().fits(turn.prompt, turn.output));
         let reservation = self.reservation(offer, &weighed);
-        let excluded = self.flight.excludes(engine.as_str()).or_else(|| match reservation.basis {
-            _ if !fits => Some(Exclusion::ContextTooSmall),
-            ReserveBasis::Unknown if self.is_budgeted => Some(Exclusion::PriceUnknown),
-            _ => None,
-        });
+        let excluded = if self.flight.has_tried(engine.as_str()) {
+            Some(Exclusion::FailedThisTurn)
+        } else if !fits {
+            Some(Exclusion::ContextTooSmall)
+        } else if self.is_budgeted && reservation.amount.is_none() {
+            Some(Exclusion::PriceUnknown)
+        } else {
+            None
+        };
         Candidate {
             engine,
             weighed,

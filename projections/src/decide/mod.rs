@@ -12,7 +12,7 @@ use events::ids::{Digest, Millis, Subject};
 use events::money::Pico;
 use events::payload::{
     BudgetFact, BudgetScope, Choice, Dispatch, Exclusion, ExclusionCount, MadeBy, Name, Purpose,
-    Refusal, RefusalReason,
+    Refusal, RefusalReason, TurnTier,
 };
 use serde::Serialize;
 
@@ -87,6 +87,8 @@ struct Making<'d> {
     candidates: Vec<Candidate<'d>>,
     /// The engine whose cache of the lane is warm, by its place among the candidates.
     warm: Option<usize>,
+    /// The tier the lane is held at.
+    held: Option<TurnTier>,
     /// How budgets stand that count the same money for every engine.
     rooms: Vec<Room<'d>>,
     /// How budgets stand that count an engine's money, by the engine's place among the candidates.
@@ -129,7 +131,9 @@ impl<'d> Making<'d> {
         });
         let engine_rooms = engine_rooms.collect();
         let rooms = of_all.into_iter().map(|rule| room(rule, "")).collect();
-        Self { inputs, turn: *turn, flight, candidates, warm, rooms, engine_rooms }
+        let kind = flight.asked.kind;
+        let held = comparison.lane().and_then(|lane| lane.hold.over(kind?.tier));
+        Self { inputs, turn: *turn, flight, candidates, warm, held, rooms, engine_rooms }
     }
 
     /// The budgets an engine has to fit.
@@ -239,6 +243,7 @@ impl<'d> Making<'d> {
             reserved: chosen.reservation,
             forecast: chosen.forecast(),
             warm: self.warm.map(|warm| self.candidates[warm].engine),
+            held: self.held,
             arms: self.arms(index),
             excluded: self.excluded(),
             made_by: self.made_by(),

@@ -113,7 +113,8 @@ pub fn weigh(tariffs: &Tariffs, turn: &Foreseen, held: Held, horizon: &Horizon) 
         read,
         ttl,
         expected,
-        cold: cold(&tariff, turn, ttl),
+        // Some lists have cache reads dearer than input: even then nothing expected is dearer than cold.
+        cold: dearer(cold(&tariff, turn, ttl), expected),
         ceiling: ceiling(tariffs, turn),
         horizon: whole,
     }

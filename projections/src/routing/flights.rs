@@ -7,8 +7,7 @@ use events::event::Body;
 use events::ids::{Millis, Subject};
 use events::money::Pico;
 use events::payload::{
-    Ask, Charge, ChargeBasis, Dispatch, DispatchResult, Exclusion, Parts, ReserveBasis, Turn,
-    TurnKind,
+    Ask, Charge, ChargeBasis, Dispatch, DispatchResult, Parts, ReserveBasis, Turn, TurnKind,
 };
 use serde::{Deserialize, Serialize};
 
@@ -150,10 +149,10 @@ impl Flight {
         self.open.iter().find(|open| open.attempt == attempt)
     }
 
-    /// Why an engine is not asked again.
+    /// True when an engine was handed the turn before: it is not asked again.
     #[must_use]
-    pub fn excludes(&self, engine: &str) -> Option<Exclusion> {
-        self.tried.iter().any(|tried| tried == engine).then_some(Exclusion::FailedThisTurn)
+    pub fn has_tried(&self, engine: &str) -> bool {
+        self.tried.iter().any(|tried| tried == engine)
     }
 }
 

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use events::ids::Millis;
-use events::payload::CacheTtl;
+use events::payload::{CacheTtl, TurnTier};
 use events::usage::Usage;
 use serde::{Deserialize, Serialize};
 
 use super::flights::{Arrival, LaneKey};
+use super::hold::Hold;
 use crate::table::Table;
 
 /// Prompts up to this long say nothing of a cache: providers do not keep them.
@@ -87,11 +88,22 @@ pub struct Lane {
     pub engine: String,
     /// How long its prompt was, where known.
     pub prompt: Option<u32>,
+    /// The tier it is held at.
+    pub hold: Hold,
     /// What engines hold of it, the last used last.
     pub caches: Vec<Warm>,
 }
 
 impl Lane {
+    /// What an engine holds from now on; nothing where it keeps nothing.
+    fn remember(&mut self, engine: &str, warm: Option<Warm>) {
+        self.caches.retain(|before| before.engine != engine);
+        self.caches.extend(warm);
+        if self.caches.len() > CACHES_MAX {
+            self.caches.remove(0);
+        }
+    }
+
     /// What an engine holds, dead or alive.
     #[must_use]
     pub fn cache(&self, engine: &str) -> Option<&Warm> {
@@ -194,20 +206,18 @@ impl Pauses {
     }
 }
 
-/// A client without its version, and whether it is about its sub-agents.
-type PauseKey = (String, bool);
-
 /// What is warm where.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lanes {
     lanes: Table<LaneKey, Lane>,
     habits: Table<String, Habit>,
-    pauses: Table<PauseKey, Pauses>,
+    /// By client, without its version: its main agents' pauses, and its sub-agents'.
+    pauses: Table<String, [Pauses; 2]>,
 }
 
 /// The tables as a snapshot has them.
 pub(super) type State =
-    (BTreeMap<LaneKey, Lane>, BTreeMap<String, Habit>, BTreeMap<PauseKey, Pauses>);
+    (BTreeMap<LaneKey, Lane>, BTreeMap<String, Habit>, BTreeMap<String, [Pauses; 2]>);
 
 impl Lanes {
     pub(super) const fn new() -> Self {
@@ -229,7 +239,7 @@ impl Lanes {
     #[expect(clippy::type_complexity, reason = "the tables, as they are")]
     pub(super) const fn tables(
         &self,
-    ) -> (&Table<LaneKey, Lane>, &Table<String, Habit>, &Table<PauseKey, Pauses>) {
+    ) -> (&Table<LaneKey, Lane>, &Table<String, Habit>, &Table<String, [Pauses; 2]>) {
         (&self.lanes, &self.habits, &self.pauses)
     }
 
@@ -254,21 +264,27 @@ impl Lanes {
     /// How long a client pauses.
     #[must_use]
     pub fn pauses(&self, client: &str, is_subagent: bool) -> Pauses {
-        self.pauses
-            .get(&(without_version(client).to_owned(), is_subagent))
-            .copied()
-            .unwrap_or_default()
+        let both = self.pauses.get(without_version(client)).copied().unwrap_or_default();
+        both[usize::from(is_subagent)]
     }
 
     /// A turn was served: what it says of its engine's cache, and what is warm now.
-    pub(super) fn serve(&mut self, arrival: &Arrival, engine: &str, usage: &Usage) {
+    pub(super) fn serve(
+        &mut self,
+        arrival: &Arrival,
+        engine: &str,
+        usage: &Usage,
+        tier: Option<TurnTier>,
+    ) {
         let Some(lane) = self.lanes.get(&arrival.lane) else {
             let mut lane = Lane {
                 at: arrival.at,
                 engine: engine.to_owned(),
                 prompt: usage.prompt,
+                hold: Hold::default(),
                 caches: Vec::new(),
             };
+            lane.hold.served(tier, false);
             lane.caches.extend(self.warm(engine, arrival.at, usage, None));
             return self.lanes.insert(arrival.lane, lane);
         };
@@ -283,20 +299,18 @@ impl Lanes {
         let Some(lane) = self.lanes.get_mut(&arrival.lane) else { return };
         lane.at = lane.at.max(arrival.at);
         lane.prompt = usage.prompt;
+        lane.hold.served(tier, false);
         if lane.engine != engine {
             engine.clone_into(&mut lane.engine);
         }
-        lane.caches.retain(|warm| warm.engine != engine);
-        lane.caches.extend(warm);
-        if lane.caches.len() > CACHES_MAX {
-            lane.caches.remove(0);
-        }
+        lane.remember(engine, warm);
     }
 
     fn pause(&mut self, arrival: &Arrival, pause: Millis) {
-        let key = (without_version(&arrival.client).to_owned(), arrival.lane.1.is_some());
-        if self.pauses.get(&key).is_some() || self.pauses.len() < CLIENTS_MAX {
-            self.pauses.entry(key, Pauses::default).count(pause);
+        let client = without_version(&arrival.client);
+        let is_subagent = usize::from(arrival.lane.1.is_some());
+        if self.pauses.get(client).is_some() || self.pauses.len() < CLIENTS_MAX {
+            self.pauses.change(client, Default::default, |both| both[is_subagent].count(pause));
         }
     }
 
@@ -311,13 +325,14 @@ impl Lanes {
         if could.is_none() && (rest == 0 || written.is_none()) {
             return;
         }
-        let habit = self.habits.entry(engine.to_owned(), Habit::default);
-        if let Some(could) = could {
-            habit.count_read(read, could);
-        }
-        if let Some(written) = written.filter(|_| rest > 0) {
-            habit.count_written(written, rest);
-        }
+        self.habits.change(engine, Habit::default, |habit| {
+            if let Some(could) = could {
+                habit.count_read(read, could);
+            }
+            if let Some(written) = written.filter(|_| rest > 0) {
+                habit.count_written(written, rest);
+            }
+        });
     }
 
     /// What an engine holds once it has served a turn. Nothing where it says that it neither read nor wrote: that is a

@@ -77,15 +77,32 @@ pub struct Accuracy {
     pub unknown: u64,
 }
 
+impl Accuracy {
+    fn count(&mut self, predicted: Pico, charged: Pico) {
+        self.compared += 1;
+        self.over += u64::from(predicted > charged);
+        self.predicted += predicted;
+        self.charged += charged;
+        self.off_by += Pico((predicted.0 - charged.0).abs());
+    }
+}
+
+/// The answers of one engine: all of them, and by the kind of turn.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineAnswers {
+    all: Answers,
+    by_kind: BTreeMap<TurnKind, Answers>,
+}
+
 /// What results teach.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learned {
-    answers: Table<(String, Option<TurnKind>), Answers>,
+    answers: Table<String, EngineAnswers>,
     accuracy: Table<String, Accuracy>,
 }
 
 /// The tables as a snapshot has them.
-pub(super) type State = (BTreeMap<(String, Option<TurnKind>), Answers>, BTreeMap<String, Accuracy>);
+pub(super) type State = (BTreeMap<String, EngineAnswers>, BTreeMap<String, Accuracy>);
 
 impl Learned {
     pub(super) const fn new() -> Self {
@@ -99,10 +116,7 @@ impl Learned {
         }
     }
 
-    #[expect(clippy::type_complexity, reason = "the tables, as they are")]
-    pub(super) const fn tables(
-        &self,
-    ) -> (&Table<(String, Option<TurnKind>), Answers>, &Table<String, Accuracy>) {
+    pub(super) const fn tables(&self) -> (&Table<String, EngineAnswers>, &Table<String, Accuracy>) {
         (&self.answers, &self.accuracy)
     }
 
@@ -115,11 +129,11 @@ impl Learned {
     /// it gave to all, beside [`ANSWER_TOKENS`].
     #[must_use]
     pub fn expected(&self, engine: &str, kind: Option<TurnKind>) -> Expected {
-        let seen = |kind: Option<TurnKind>| {
-            self.answers.get(&(engine.to_owned(), kind)).copied().unwrap_or_default()
-        };
-        let any = seen(None).beside(Expected { output: ANSWER_TOKENS, reasoning: 0 });
-        kind.map_or(any, |kind| seen(Some(kind)).beside(any))
+        let unseen = Expected { output: ANSWER_TOKENS, reasoning: 0 };
+        let Some(seen) = self.answers.get(engine) else { return unseen };
+        let any = seen.all.beside(unseen);
+        let of_kind = kind.and_then(|kind| seen.by_kind.get(&kind));
+        of_kind.map_or(any, |seen| seen.beside(any))
     }
 
     /// How good predictions were, by engine.
@@ -135,26 +149,20 @@ impl Learned {
         output: u32,
         reasoning: u32,
     ) {
-        self.answers.entry((engine.to_owned(), None), Answers::default).count(output, reasoning);
-        if kind.is_some() {
-            self.answers
-                .entry((engine.to_owned(), kind), Answers::default)
-                .count(output, reasoning);
-        }
+        self.answers.change(engine, EngineAnswers::default, |answers| {
+            answers.all.count(output, reasoning);
+            if let Some(kind) = kind {
+                answers.by_kind.entry(kind).or_default().count(output, reasoning);
+            }
+        });
     }
 
     /// A bill came; `None` where the charge is no bill.
     pub(super) fn billed(&mut self, engine: &str, expected: Cost, charged: Option<Cost>) {
-        let accuracy = self.accuracy.entry(engine.to_owned(), Accuracy::default);
         let known = expected.amount().zip(charged.and_then(Cost::amount));
-        let Some((predicted, charged)) = known else {
-            accuracy.unknown += 1;
-            return;
-        };
-        accuracy.compared += 1;
-        accuracy.over += u64::from(predicted > charged);
-        accuracy.predicted += predicted;
-        accuracy.charged += charged;
-        accuracy.off_by += Pico((predicted.0 - charged.0).abs());
+        self.accuracy.change(engine, Accuracy::default, |accuracy| match known {
+            Some((predicted, charged)) => accuracy.count(predicted, charged),
+            None => accuracy.unknown += 1,
+        });
     }
 }

@@ -4,6 +4,7 @@
 //! them has to remember turns.
 
 pub mod flights;
+pub mod hold;
 pub mod lanes;
 pub mod learned;
 pub mod spend;
@@ -82,9 +83,9 @@ fn learn(spend: &mut Spend, lanes: &mut Lanes, learned: &mut Learned, ended: &En
     }
     let Some(result) = ended.result.filter(|result| result.usage.prompt.is_some()) else { return };
     let engine = canonical(result.engine.as_str());
-    lanes.serve(ended.arrival, &engine, &result.usage);
+    let kind = ended.asked.and_then(|asked| asked.kind);
+    lanes.serve(ended.arrival, &engine, &result.usage, kind.map(|kind| kind.tier));
     if let Some(output) = result.usage.output {
-        let kind = ended.asked.and_then(|asked| asked.kind);
         learned.answered(&engine, kind, output, result.usage.reasoning.unwrap_or(0));
     }
 }

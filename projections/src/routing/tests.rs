@@ -92,6 +92,7 @@ impl Told {
                 ceiling: cost,
             },
             warm: None,
+            held: None,
             arms: Vec::new(),
             excluded: Vec::new(),
             budgets: Vec::new(),

@@ -34,7 +34,7 @@ fn policy() -> Policy {
     use BudgetScope::{All, Client, Conversation, Engine, Project, Turn};
     let named = |name: &str, budget| (name.to_owned(), budget);
     let budgets = BTreeMap::from([
-        named("conversation", budget(Conversation, Lifetime, usd(2_000))),
+        named("conversation", budget(Conversation, Lifetime, usd(5_000))),
         named("client", budget(Client, Rolling24h, usd(5_000_000))),
         named(
             "project",

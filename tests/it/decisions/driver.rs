@@ -105,8 +105,7 @@ impl Driver {
 
     /// Tells the world, as every fold will be told, and appends.
     fn write(&mut self, events: Events) {
-        let mut seq = self.log.head().next;
-        for event in events.iter() {
+        for (seq, event) in (self.log.head().next..).zip(events.iter()) {
             let body = event.decode(&self.kinds).unwrap();
             let context = Context {
                 seq,
@@ -118,7 +117,6 @@ impl Driver {
             };
             self.decider.saw(&self.world, &context, &body);
             self.world.tell(&context, &body);
-            seq += 1;
         }
         self.world.settle();
         if let Some(batch) = self.author.seal(events) {

@@ -7,9 +7,13 @@ use events::money::Pico;
 use events::payload::{BudgetPeriod, BudgetScope, Choice};
 use projections::budgets::Instance;
 use projections::calendar::Zone;
+use projections::cost::Tariffs;
+use projections::forecast::{Foreseen, Held, Horizon, weigh};
 use projections::policy::{Budget, OnExceeded, Policy, Profile, Reserve, Routing};
+use projections::routing::lanes::{Pauses, Share};
 use projections::routing::spend::Account;
 use replay::decider::{Exceeded, Plan};
+use replay::effective_book::book_of;
 
 use super::driver::{Driver, End, Wants, engine, rates};
 use events::bytes::Bytes;
@@ -359,4 +363,41 @@ fn a_price_that_changes_on_the_way_changes_no_charge() {
     driver.price("acme/m1", rates("1000", "1000", None, None), Vec::new());
     let charge = driver.end(&turn, End::Used { prompt: 1_000, output: 100, read: 0 }).unwrap();
     assert_eq!(charge.cost.amount(), Some(usd("0.011")));
+}
+
+// 5.1's invariant, over every engine of the bundled list: nothing expected is dearer than cold, and nothing cold dearer
+// than the ceiling.
+#[test]
+fn over_the_whole_catalogue_cold_lies_between_expected_and_ceiling() {
+    let list = replay::default_book::default_book().unwrap();
+    let book = book_of(&list);
+    let mut weighed_engines = 0;
+    for price in book.engines().filter(|price| price.rates.input.is_some()) {
+        let tariffs = Tariffs::new(price.clone());
+        for prompt in [1, 999, 128_000, 200_000, 200_001, 272_001, 900_000] {
+            for share in [0, 1 << 14, 1 << 15, 1 << 16] {
+                let (prompt_max, output_max) = (prompt + prompt / 8, 4_000);
+                let turn = Foreseen {
+                    at: NOON,
+                    prompt,
+                    prompt_max,
+                    images: 2,
+                    output: 1_024,
+                    reasoning: 100,
+                    output_max,
+                };
+                let reliability = Share(share);
+                let held = Held { tokens: prompt, reliability, written: reliability };
+                let horizon =
+                    Horizon { turns: 8, grows_by: 500, pauses: Pauses::default(), ttl: None };
+                let weighed = weigh(&tariffs, &turn, held, &horizon);
+                let [expected, cold, ceiling] =
+                    [weighed.expected, weighed.cold, weighed.ceiling].map(|cost| cost.known.0);
+                assert!(expected <= cold, "{}: {weighed:?}", price.engine);
+                assert!(cold <= ceiling, "{}: {weighed:?}", price.engine);
+                weighed_engines += 1;
+            }
+        }
+    }
+    assert!(weighed_engines > 28 * 1_000, "{weighed_engines}");
 }
