@@ -8,7 +8,7 @@ use events::log::ReadLog as _;
 use events::money::Pico;
 use events::payload::{Ask, Ending, Finish, Name, Parts, Turn, TurnClosed};
 use events::usage::Usage;
-use ferry::ledger::{Command, CommandError, Handle, Ledger, Outcome, Owner, Queue};
+use ferry::ledger::{Command, CommandError, Handle, Ledger, Outcome, Queue};
 use ferry::store::Home;
 use replay::decider::{Attempted, Plan};
 
@@ -16,7 +16,7 @@ use super::driver::engine;
 use super::worked::usd;
 use crate::build::subject;
 use crate::ledger::killed::{kill, owner_elsewhere};
-use crate::ledger::{ferry, says};
+use crate::ledger::{ferry, owned, says};
 use crate::store::{here, made};
 
 const POLICY: &str = "
@@ -117,7 +117,7 @@ fn spent(handle: &Handle, conversation: u8) -> Pico {
 #[test]
 fn every_command_of_a_turn_can_be_given_again() {
     let (_folder, home) = home_with(POLICY);
-    let owner = Owner::start(&home, here()).unwrap();
+    let owner = owned(&home);
     let handle = owner.handle();
     let turn = subject(1);
     let planned = run(handle, &ask(turn, 1));
@@ -156,7 +156,7 @@ fn every_command_of_a_turn_can_be_given_again() {
 #[test]
 fn law_7_many_threads_cannot_overspend() {
     let (_folder, home) = home_with(POLICY);
-    let owner = Owner::start(&home, here()).unwrap();
+    let owner = owned(&home);
     let handle = Arc::new(owner.handle().clone());
     let threads: Vec<_> = (0..16_u64)
         .map(|thread| {
@@ -220,7 +220,7 @@ fn orphans_of_a_killed_owner_are_settled_at_the_next_start() {
 #[test]
 fn a_policy_that_makes_no_sense_is_named_and_leaves_nothing_behind() {
     let (_folder, home) = home_with("[routing]\nengines = [\"a\"]\nreserve = \"much\"\n");
-    let owner = Owner::start(&home, here()).unwrap();
+    let owner = owned(&home);
     let refused = owner.handle().run(Queue::Turns, &ask(subject(1), 1));
     let Err(CommandError::Refused(problem)) = refused else { panic!("{refused:?}") };
     assert!(problem.contains("routing.reserve: 'much' is none of expected, ceiling"), "{problem}");
@@ -231,7 +231,7 @@ fn a_policy_that_makes_no_sense_is_named_and_leaves_nothing_behind() {
 }
 
 fn with_turns(home: &Home, from: u64, count: u64) {
-    let owner = Owner::start(home, here()).unwrap();
+    let owner = owned(home);
     for number in from..from + count {
         let turn = subject(number);
         let conversation = u8::try_from(number % 50).unwrap();
@@ -281,7 +281,7 @@ fn law_6_redecide_says_the_same_with_and_without_snapshots() {
 
 /// An instant after everything that was taken in so far.
 fn instant_after(home: &Home) -> String {
-    let owner = Owner::start(home, here()).unwrap();
+    let owner = owned(home);
     let head = owner.handle().view().head();
     let mut received: Millis = 0;
     owner

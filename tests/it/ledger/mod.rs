@@ -5,17 +5,21 @@ mod owner;
 mod shared;
 
 use std::process::{Child, Command as Process, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use events::ids::Millis;
 use events::log::ReadLog as _;
 use events::payload::{Finish, Name, RawPairs};
 use events::usage::Usage;
 use ferry::ledger::{Command, Handle, Outcome, Owner, Queue, encode_turn};
-use ferry::store::Home;
+use ferry::store::{Home, StoreError};
 use replay::import::{ImportedTurn, Recorded};
 use serde_bytes::Bytes as RawBytes;
 
 use crate::store::{here, made};
+
+/// Longer than any other process needs to become what it is to be.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A turn of its own for every row.
 pub(crate) fn turn(row: &str, at: Millis, output: u32) -> ImportedTurn<'_> {
@@ -55,6 +59,18 @@ pub(super) fn import<E: std::fmt::Debug>(
 
 pub(super) fn import_here(handle: &Handle, turns: &[ImportedTurn<'_>]) -> Vec<Recorded> {
     import(turns, |command| handle.run(Queue::Turns, command))
+}
+
+/// The owner of a home. A process that another test is just starting holds every lock of this one for a moment: until
+/// it has become what it is to be.
+pub(crate) fn owned(home: &Home) -> Owner {
+    let started = Instant::now();
+    loop {
+        match Owner::start(home, here()) {
+            Err(StoreError::Busy) if started.elapsed() < PATIENCE => std::thread::yield_now(),
+            started => return started.unwrap(),
+        }
+    }
 }
 
 /// The binary, on a home.

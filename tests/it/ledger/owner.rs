@@ -13,7 +13,7 @@ use events::kind::KindTable;
 use events::payload::{Actor, ActorChange, Ending, Import, Name, Stream, TurnClosed};
 use events::sign::SigningKey;
 use ferry::ledger::{CommandError, Encoded, OwnerSettings};
-use ferry::store::{KeyFiles, Store, StoreError};
+use ferry::store::{KeyFiles, Store};
 use projections::projection::Projection as _;
 use replay::fold::verify;
 use std::ops::ControlFlow;
@@ -44,7 +44,7 @@ fn retire(key: &SigningKey) -> Command<'static> {
 #[test]
 fn law_2_live_world_follower_and_a_fold_from_genesis_are_one() {
     let (_folder, home) = made();
-    let owner = Owner::start(&home, here()).unwrap();
+    let owner = owned(&home);
     let handle = owner.handle();
     let kinds = KindTable::current();
     for round in 0..30_u64 {
@@ -67,7 +67,7 @@ fn law_2_live_world_follower_and_a_fold_from_genesis_are_one() {
 #[test]
 fn what_many_threads_ask_at_once_is_decided_one_after_another() {
     let (_folder, home) = made();
-    let owner = Owner::start(&home, here()).unwrap();
+    let owner = owned(&home);
     let count =
         |recorded: Recorded, all: &[Recorded]| all.iter().filter(|r| **r == recorded).count();
     let all: Vec<Recorded> = std::thread::scope(|scope| {
@@ -199,7 +199,7 @@ fn a_full_queue_is_busy_and_nothing_of_it_is_lost() {
 #[test]
 fn every_command_can_be_given_again() {
     let (_folder, home) = made();
-    let owner = Owner::start(&home, here()).unwrap();
+    let owner = owned(&home);
     let handle = owner.handle();
     let close = Command::CloseImport { id: Bytes([8; 16]), at: 6, import: import_event(0) };
     let proxy = SigningKey::from_secret(&[9; 32]);
@@ -230,7 +230,7 @@ fn every_command_can_be_given_again() {
 #[test]
 fn a_signed_batch_of_another_author_is_judged_appended_and_answered_again() {
     let (_folder, home) = made();
-    let owner = Owner::start(&home, here()).unwrap();
+    let owner = owned(&home);
     let handle = owner.handle();
     let ledger = handle.view().head().ledger;
     let mut author = Author::new(SigningKey::from_secret(&[9; 32]), ledger, AuthorTip::default());
@@ -278,7 +278,7 @@ fn own_batches_that_come_signed_are_gone_on_from() {
     };
     owner.handle().view().read(4, collect).unwrap();
     owner.close().unwrap();
-    let owner = Owner::start(&home, here()).unwrap();
+    let owner = owned(&home);
     for batch in lost {
         owner.handle().append(batch).unwrap();
     }
@@ -341,7 +341,7 @@ fn time_in_the_ledger_never_runs_back_but_for_a_clock_that_was_set_back() {
 #[test]
 fn a_rotated_key_is_used_from_the_next_event_on() {
     let (_folder, home) = made();
-    let owner = Owner::start(&home, here()).unwrap();
+    let owner = owned(&home);
     let handle = owner.handle();
     let files = KeyFiles::new(home.clone());
     let old = files.signing(Stream::Proxy).unwrap().public();
@@ -372,7 +372,7 @@ fn a_rotated_key_is_used_from_the_next_event_on() {
 #[test]
 fn snapshots_shorten_the_next_start_and_may_be_anything() {
     let (_folder, home) = made();
-    let owner = Owner::start(&home, here()).unwrap();
+    let owner = owned(&home);
     let rows: Vec<String> = (0..800).map(|row| row.to_string()).collect();
     for chunk in rows.chunks(80) {
         let turns: Vec<_> = chunk.iter().map(|row| turn(row, 1, 1)).collect();
@@ -385,7 +385,7 @@ fn snapshots_shorten_the_next_start_and_may_be_anything() {
     let path = snapshot().unwrap();
     assert!(path.to_str().unwrap().ends_with("00000000000000001604"), "{}", path.display());
     let digest_now = || {
-        let owner = Owner::start(&home, here()).unwrap();
+        let owner = owned(&home);
         let digest = owner.handle().checkpoint().unwrap().digest;
         owner.close().unwrap();
         digest
@@ -402,7 +402,7 @@ fn snapshots_shorten_the_next_start_and_may_be_anything() {
 #[test]
 fn the_store_is_free_and_clean_after_closing() {
     let (_folder, home) = made();
-    let owner = Owner::start(&home, here()).unwrap();
+    let owner = owned(&home);
     import_here(owner.handle(), &[turn("a", 1, 1)]);
     assert!(matches!(Store::open(&home, here()), Err(StoreError::Busy)));
     let handle = owner.handle().clone();
@@ -420,7 +420,7 @@ fn the_store_is_free_and_clean_after_closing() {
 fn a_clean_stop_leaves_an_empty_journal_and_a_deleted_one_takes_nothing() {
     let (_folder, home) = made();
     for row in ["a", "b"] {
-        let owner = Owner::start(&home, here()).unwrap();
+        let owner = owned(&home);
         import_here(owner.handle(), &[turn(row, 1, 1)]);
         owner.close().unwrap();
         let journal = journals(&home).pop().unwrap();
@@ -466,7 +466,7 @@ fn commands_behind_a_rotation_are_written_by_the_new_key() {
 #[test]
 fn own_events_need_no_judge_but_count_as_admitted() {
     let (_folder, home) = made();
-    let owner = Owner::start(&home, here()).unwrap();
+    let owner = owned(&home);
     import_here(owner.handle(), &[turn("a", 1, 1)]);
     owner.close().unwrap();
     assert_eq!(home.vouched_head().unwrap().unwrap().admitted(), 6);

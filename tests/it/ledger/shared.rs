@@ -58,7 +58,7 @@ fn every_reading_command_says_the_same_with_and_without_an_owner() {
         said
     };
     let alone = all();
-    let owner = Owner::start(&home, here()).unwrap();
+    let owner = owned(&home);
     let asked = all();
     owner.close().unwrap();
     for ((alone, asked), command) in alone.iter().zip(&asked).zip(commands) {
@@ -111,7 +111,7 @@ fn without_ids(text: &str) -> String {
 #[test]
 fn another_process_reads_appends_and_verifies_while_the_owner_works() {
     let (_folder, home) = made();
-    let owner = Owner::start(&home, here()).unwrap();
+    let owner = owned(&home);
     let mode =
         |path: std::path::PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(home.run()), 0o700);
@@ -205,7 +205,7 @@ fn when_the_owner_goes_the_next_takes_its_place() {
 #[test]
 fn whatever_comes_in_at_the_socket_the_owner_goes_on() {
     let (_folder, home) = made();
-    let owner = Owner::start(&home, here()).unwrap();
+    let owner = owned(&home);
     let connect = || UnixStream::connect(home.run().join("ferry.sock")).unwrap();
     for bytes in [&b""[..], b"\0\0\0\x05hello", b"\xff\xff\xff\xff", b"\0\0\x10\0abc", &[0; 64]] {
         let mut stream = connect();
@@ -240,7 +240,7 @@ fn whatever_comes_in_at_the_socket_the_owner_goes_on() {
 #[test]
 fn an_owner_whose_socket_was_deleted_still_closes() {
     let (_folder, home) = made();
-    let owner = Owner::start(&home, here()).unwrap();
+    let owner = owned(&home);
     std::fs::remove_dir_all(home.run()).unwrap();
     import_here(owner.handle(), &[turn("a", 1, 1)]);
     owner.close().unwrap();
