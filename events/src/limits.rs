@@ -25,5 +25,8 @@ pub const TOKENS_MAX: u32 = u32::MAX - 1;
 pub const RATE_SCALE_MAX: u8 = 24;
 /// Largest rate, in whole US dollars per unit. With [`TOKENS_MAX`] it keeps every product inside 128 bits.
 pub const RATE_USD_MAX: u64 = 1_000_000;
+/// Largest amount a payload may state, in pico-dollars: more than the largest rate times the largest count, for a
+/// thousand turns. A million of them fit into 128 bits.
+pub const AMOUNT_PICO_MAX: u128 = 10_u128.pow(32);
 
 const _: () = assert!(EVENT_BYTES_MAX < BATCH_BYTES_MAX);

@@ -8,13 +8,15 @@ use std::str::FromStr;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::limits::AMOUNT_PICO_MAX;
 use crate::rate::{DecimalError, parse_decimal};
 
 /// Decimal digits of a dollar that a [`Pico`] holds.
 pub const PICO_DIGITS: u8 = 12;
 const PICO_PER_USD: u128 = 1_000_000_000_000;
 
-/// An amount of money in pico-dollars. Sums are exact, so their order does not matter.
+/// An amount of money in pico-dollars. Sums are exact, so their order does not matter; beyond 128 bits, which no sum of
+/// a million payloads reaches, they stay at the end.
 ///
 /// People and programs read it as decimal text; in payloads it is the shortest integer that holds it, or 16 bytes
 /// where none does.
@@ -124,7 +126,11 @@ impl Visitor<'_> for PicoVisitor {
 
     fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Pico, E> {
         let bytes = bytes.try_into().map_err(|_| E::invalid_length(bytes.len(), &self))?;
-        Ok(Pico(i128::from_be_bytes(bytes)))
+        let pico = i128::from_be_bytes(bytes);
+        if pico.unsigned_abs() > AMOUNT_PICO_MAX {
+            return Err(E::custom("an amount is larger than any price could make it"));
+        }
+        Ok(Pico(pico))
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Pico, E> {
@@ -163,27 +169,27 @@ impl FromStr for Pico {
 impl Add for Pico {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
+        Self(self.0.saturating_add(other.0))
     }
 }
 
 impl Sub for Pico {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        Self(self.0 - other.0)
+        Self(self.0.saturating_sub(other.0))
     }
 }
 
 impl Neg for Pico {
     type Output = Self;
     fn neg(self) -> Self {
-        Self(-self.0)
+        Self(self.0.saturating_neg())
     }
 }
 
 impl AddAssign for Pico {
     fn add_assign(&mut self, other: Self) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
@@ -242,13 +248,16 @@ mod tests {
 
     #[test]
     fn amounts_of_every_size_are_stored_as_they_are() {
-        for pico in [0, 1, -1, 127, -33, i128::from(i64::MAX), i128::from(i64::MIN) - 1, i128::MAX]
-        {
+        let most = AMOUNT_PICO_MAX.cast_signed();
+        let (high, low) = (i128::from(i64::MAX), i128::from(i64::MIN) - 1);
+        for pico in [0, 1, -1, 127, -33, high, low, most, -most] {
             let bytes = rmp_serde::to_vec(&Pico(pico)).unwrap();
             assert_eq!(rmp_serde::from_slice::<Pico>(&bytes).unwrap(), Pico(pico));
         }
         assert_eq!(rmp_serde::to_vec(&Pico(5)).unwrap(), [5], "small ones take one byte");
         assert!(rmp_serde::from_slice::<Pico>(&[0xc4, 2, 0, 1]).is_err());
+        let beyond = rmp_serde::to_vec(&Pico(most + 1)).unwrap();
+        assert!(rmp_serde::from_slice::<Pico>(&beyond).is_err());
     }
 
     #[test]

@@ -171,8 +171,8 @@ impl<'r> Room<'r> {
         let (limit, before) = (self.rule.budget.limit, self.spent.known);
         let after = before + more;
         MARKS.into_iter().filter(move |mark| {
-            let at = limit.0 * i128::from(*mark);
-            before.0 * 100 < at && at <= after.0 * 100
+            let at = limit.0.saturating_mul((*mark).into());
+            before.0.saturating_mul(100) < at && at <= after.0.saturating_mul(100)
         })
     }
 }

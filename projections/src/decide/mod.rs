@@ -21,7 +21,7 @@ pub use self::market::{Market, Offer};
 pub use self::settle::{AttemptEnd, charge, crossings};
 use crate::budgets::{Instance, Room};
 use crate::forecast::switch_pays;
-use crate::policy::{OnExceeded, Rules};
+use crate::policy::{BudgetRule, OnExceeded, Rules};
 use crate::projection::Projection as _;
 use crate::routing::flights::Flight;
 use crate::world::World;
@@ -120,7 +120,7 @@ impl<'d> Making<'d> {
             candidates.push(candidate);
         }
         let room = |rule, engine: &str| {
-            let scope = crate::policy::BudgetRule::scope(rule);
+            let scope = BudgetRule::scope(rule);
             Room::of(routing, rule, &Instance::of(routing, scope, turn, flight, engine), inputs.now)
         };
         let (of_engines, of_all): (Vec<_>, Vec<_>) =
@@ -150,13 +150,10 @@ impl<'d> Making<'d> {
 
     fn choose(&mut self) -> Outcome<'d> {
         let Some((picked, choice)) = self.preferred() else { return Outcome::NoEngine };
-        let is_refused = match self.exceeded(picked).next() {
-            None => return Outcome::Chosen(picked, choice),
-            Some(_) => {
-                self.exceeded(picked).any(|room| room.rule.budget.on_exceeded == OnExceeded::Refuse)
-            }
-        };
-        if is_refused {
+        if self.exceeded(picked).next().is_none() {
+            return Outcome::Chosen(picked, choice);
+        }
+        if self.exceeded(picked).any(|room| room.rule.budget.on_exceeded == OnExceeded::Refuse) {
             return self.refuse(picked);
         }
         // The cheapest first; of those that cost the same, the one that is preferred.
@@ -192,10 +189,11 @@ impl<'d> Making<'d> {
         }
         let horizon = |index: usize| self.candidates[index].weighed.horizon;
         let margin = self.inputs.rules.policy.routing.switch_margin;
-        // Where one of them is not known there is nothing to weigh: the first is preferred.
         match switch_pays(horizon(warm), horizon(first), margin) {
             Some(false) => Some((warm, Choice::Stayed)),
-            _ => Some((first, Choice::Switched)),
+            Some(true) => Some((first, Choice::Switched)),
+            // Where one of them is not known there is nothing to weigh.
+            None => Some((first, Choice::First)),
         }
     }
 

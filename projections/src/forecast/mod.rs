@@ -175,7 +175,7 @@ fn dearer(a: Cost, b: Cost) -> Cost {
 }
 
 fn times(cost: Cost, turns: u32) -> Cost {
-    Cost { known: Pico(cost.known.0 * i128::from(turns)), ..cost }
+    Cost { known: Pico(cost.known.0.saturating_mul(turns.into())), ..cost }
 }
 
 /// Whether going elsewhere pays: staying costs more than the margin times as much over the horizon. `None` where one
@@ -183,7 +183,7 @@ fn times(cost: Cost, turns: u32) -> Cost {
 #[must_use]
 pub fn switch_pays(stay: Cost, switch: Cost, margin: Permille) -> Option<bool> {
     let (stay, switch) = (stay.amount()?, switch.amount()?);
-    Some(stay.0 * 1_000 > switch.0 * i128::from(margin.0))
+    Some(stay.0.saturating_mul(1_000) > switch.0.saturating_mul(margin.0.into()))
 }
 
 #[cfg(test)]

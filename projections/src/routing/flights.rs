@@ -14,6 +14,9 @@ use serde::{Deserialize, Serialize};
 use crate::projection::Context;
 use crate::table::Table;
 
+/// Turns whose result has not been told yet that are remembered.
+const TOLD_MAX: usize = 8_192;
+
 /// What a lane is known by: its conversation and its sub-agent.
 pub type LaneKey = (Subject, Option<Subject>);
 
@@ -238,7 +241,13 @@ impl Flights {
             Some(ask) if !is_known => {
                 self.live.insert(context.subject, Flight::new(arrival, Asked::of(ask)));
             }
-            None if !is_known => self.told.insert(context.subject, arrival),
+            None if !is_known => {
+                if self.told.len() >= TOLD_MAX {
+                    // Nobody will say any more what became of them.
+                    self.told.retain(|_, _| false);
+                }
+                self.told.insert(context.subject, arrival);
+            }
             _ => {}
         }
     }

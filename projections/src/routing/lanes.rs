@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::flights::{Arrival, LaneKey};
 use super::hold::Hold;
+use crate::calendar::Span;
 use crate::table::Table;
 
 /// Prompts up to this long say nothing of a cache: providers do not keep them.
@@ -19,6 +20,8 @@ const PAIRS_KEPT: u32 = 3_000;
 const PAIRS_MIN: u32 = 10;
 /// Engines whose caches a lane remembers.
 const CACHES_MAX: usize = 8;
+/// Lanes that are remembered.
+const LANES_MAX: usize = 8_192;
 /// Clients whose pauses are told apart.
 const CLIENTS_MAX: usize = 64;
 
@@ -286,6 +289,7 @@ impl Lanes {
             };
             lane.hold.served(tier, false);
             lane.caches.extend(self.warm(engine, arrival.at, usage, None));
+            self.make_room();
             return self.lanes.insert(arrival.lane, lane);
         };
         let (before, pause) = (lane.cache(engine), arrival.at.saturating_sub(lane.at));
@@ -360,9 +364,20 @@ impl Lanes {
         is_kept.then_some(Warm { engine, used_at: at, prompt, ttl, estimated })
     }
 
-    /// Forgets lanes whose last turn arrived before.
-    pub(super) fn forget_before(&mut self, oldest: Millis) {
-        self.lanes.retain(|_, lane| lane.at >= oldest);
+    /// Forgets lanes whose last turn did not arrive within an interval.
+    pub(super) fn forget_outside(&mut self, span: Span) {
+        self.lanes.retain(|_, lane| span.holds(lane.at));
+    }
+
+    /// Years of history may be imported in a minute: of too many lanes the half that was used last is kept.
+    fn make_room(&mut self) {
+        if self.lanes.len() < LANES_MAX {
+            return;
+        }
+        let mut last_used: Vec<Millis> = self.lanes.iter().map(|(_, lane)| lane.at).collect();
+        last_used.sort_unstable();
+        let middle = last_used[last_used.len() / 2];
+        self.lanes.retain(|_, lane| lane.at > middle);
     }
 }
 

@@ -18,6 +18,7 @@ use self::flights::{Ended, Flights};
 use self::lanes::Lanes;
 use self::learned::Learned;
 use self::spend::{Place, Spend};
+use crate::calendar::Span;
 use crate::days::day_of;
 use crate::names::canonical;
 use crate::projection::{
@@ -38,7 +39,8 @@ pub struct Routing {
     pub lanes: Lanes,
     /// What results taught.
     pub learned: Learned,
-    /// The newest arrival of a turn: what ages are told by here.
+    /// The newest instant a turn was taken in at: what is old is told by the owner's clock, whatever turns say of
+    /// themselves.
     newest: Millis,
 }
 
@@ -47,15 +49,16 @@ pub struct Routing {
 struct State(flights::State, spend::State, lanes::State, learned::State, Millis);
 
 impl Routing {
-    /// Once a day of the turns, what is old is forgotten.
-    fn age(&mut self, at: Millis) {
-        let is_new_day = day_of(at) > day_of(self.newest);
-        self.newest = self.newest.max(at);
+    /// Once a day, what is old is forgotten.
+    fn age(&mut self, received: Millis) {
+        let is_new_day = day_of(received) > day_of(self.newest);
+        self.newest = self.newest.max(received);
         if is_new_day {
             let oldest = self.newest.saturating_sub(KEPT_MS);
             self.flights.forget_before(oldest);
-            self.spend.forget_before(oldest);
-            self.lanes.forget_before(oldest);
+            self.spend.forget_before(oldest, self.newest);
+            let to = self.newest.saturating_add(KEPT_MS);
+            self.lanes.forget_outside(Span { from: oldest, to });
         }
     }
 
@@ -107,7 +110,7 @@ impl Projection for Routing {
 
     fn apply(&mut self, context: &Context, body: &Body<'_>) {
         match body {
-            Body::Turn(_) => self.age(context.at),
+            Body::Turn(_) => self.age(context.received),
             Body::Amend(amend) => self.amend(amend),
             _ => {}
         }

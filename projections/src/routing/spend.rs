@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::flights::Asked;
 use crate::calendar::Span;
+use crate::days::day_of;
 use crate::table::Table;
 
 const QUARTER: Millis = 15 * 60 * 1_000;
@@ -241,9 +242,6 @@ impl Spend {
         let quarter = quarter_of(place.dispatched);
         let day = quarter / QUARTERS_A_DAY;
         for account in accounts {
-            if self.days.get(&(account.clone(), day)).is_none() {
-                self.forget(&account, day.saturating_sub(DAYS_KEPT));
-            }
             change(self.quarters.entry((account.clone(), quarter), || Cost::ZERO));
             change(self.days.entry((account, day), || Cost::ZERO));
         }
@@ -253,22 +251,11 @@ impl Spend {
         conversation.last = conversation.last.max(place.dispatched);
     }
 
-    /// Forgets what an account spent before a day.
-    fn forget(&mut self, account: &Account, day: u32) {
-        let before = |day: u32| (account.clone(), 0)..(account.clone(), day);
-        let old = |table: &Table<(Account, u32), Cost>, end: u32| -> Vec<(Account, u32)> {
-            table.range(before(end)).map(|(key, _)| key.clone()).collect()
-        };
-        for key in old(&self.days, day) {
-            self.days.remove(&key);
-        }
-        for key in old(&self.quarters, day * QUARTERS_A_DAY) {
-            self.quarters.remove(&key);
-        }
-    }
-
-    /// Forgets conversations whose last charge is older.
-    pub(super) fn forget_before(&mut self, oldest: Millis) {
+    /// Forgets conversations whose last charge is older, and of all accounts what was spent more than 40 days ago.
+    pub(super) fn forget_before(&mut self, oldest: Millis, now: Millis) {
         self.conversations.retain(|_, spend| spend.last >= oldest);
+        let day = day_of(now).saturating_sub(DAYS_KEPT);
+        self.days.retain(|(_, of), _| *of >= day);
+        self.quarters.retain(|(_, of), _| *of >= day.saturating_mul(QUARTERS_A_DAY));
     }
 }

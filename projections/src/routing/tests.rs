@@ -470,3 +470,49 @@ fn pauses_are_counted_by_client_without_its_version() {
     assert_eq!(pauses.alive(CacheTtl::OneHour), Some(Share::of(8, 10)));
     assert_eq!(told.routing.lanes.pauses("pi/2", true).alive(CacheTtl::OneHour), None);
 }
+
+// A turn that says it is of the year 2100 ages nothing: the owner's clock does.
+#[test]
+fn no_turn_can_make_the_ledger_forget() {
+    let mut told = Told::new();
+    told.turn(HOUR, 1, 1, ask(None, None));
+    told.dispatch(HOUR, 1, 0, "acme/m1", Some(7));
+    told.result(HOUR, 1, 0, "acme/m1", anthropic(2_000, 0, 2_000, 5), charged(7));
+    let (at, received) = (4_102_444_800_000, 2 * HOUR);
+    let context = Context {
+        seq: told.seq,
+        author: AuthorId::ZERO,
+        written_by: None,
+        received,
+        at,
+        subject: Bytes([2; 16]),
+    };
+    let turn = Turn {
+        client: name("pi/1"),
+        conversation: Bytes([2; 16]),
+        subagent: None,
+        model: name("auto"),
+        news: None,
+        prefix_tokens: None,
+        source_key: None,
+        ask: None,
+    };
+    told.routing.apply(&context, &Body::Turn(turn));
+    assert_eq!(told.spent(&Account::All, 0, 2 * HOUR), Cost::exactly(Pico(7)));
+    assert!(told.routing.lanes.get(&(Bytes([1; 16]), None)).is_some());
+    assert_eq!(told.routing.spend.conversation(&Bytes([1; 16])), Cost::exactly(Pico(7)));
+}
+
+#[test]
+fn accounts_keep_forty_days() {
+    let mut told = Told::new();
+    told.turn(HOUR, 1, 1, ask(Some("gone"), None));
+    told.dispatch(HOUR, 1, 0, "acme/m1", Some(7));
+    told.close(HOUR, 1);
+    let gone = Account::Client("gone".to_owned());
+    told.turn(40 * 24 * HOUR, 2, 2, ask(None, None));
+    assert_eq!(told.spent(&gone, 0, 2 * HOUR), Cost::exactly(Pico(7)));
+    told.turn(42 * 24 * HOUR, 3, 2, ask(None, None));
+    assert_eq!(told.spent(&gone, 0, 2 * HOUR), Cost::ZERO);
+    assert_eq!(told.routing.spend.names(Account::Client).count(), 0, "its place is free again");
+}
