@@ -19,4 +19,5 @@ pub mod policy;
 pub mod projection;
 pub mod routing;
 pub mod table;
+pub mod tariffs;
 pub mod world;

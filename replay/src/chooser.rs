@@ -2,9 +2,10 @@
 
 use events::payload::Parts;
 use projections::book::{Book, EnginePrice};
-use projections::cost::{Basis, PartKind, Tariff, Tariffs};
+use projections::cost::{Basis, PartKind, Tariff};
 use projections::gather::{Call, Window};
 use projections::names::Step;
+use projections::tariffs::Tariffs;
 
 use crate::strategy::{Choice, Per, Share};
 

@@ -9,7 +9,8 @@ use events::ids::Millis;
 use events::money::Pico;
 use events::payload::Rates;
 use projections::book::EnginePrice;
-use projections::cost::{Quantities, Tariffs};
+use projections::cost::Quantities;
+use projections::tariffs::Tariffs;
 
 /// How a single model's naive figure becomes its fair one. The four add up to the fair cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

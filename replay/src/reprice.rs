@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use events::cost::Cost;
 use projections::book::{Book, EnginePrice};
 use projections::cache::{CacheRules, LaneCache};
-use projections::cost::{Quantities, Tariffs};
+use projections::cost::Quantities;
 use projections::days::day_of;
 use projections::gather::{Call, Window};
+use projections::tariffs::Tariffs;
 
 use crate::chooser::{Chooser, identity};
 pub use crate::chooser::{EngineUse, RepriceError};

@@ -17,7 +17,7 @@ use events::log::{AppendError, Log as _, ReadLog as _, Receipt};
 use events::payload::{Actor, ActorChange, ClockCorrected, Stream};
 use projections::projection::{Context, Projection as _};
 use projections::world::World;
-use replay::decider::{Decider, close, orphaned};
+use replay::decider::Decider;
 use replay::import::Importer;
 use replay::writer::author_subject;
 
@@ -143,7 +143,7 @@ impl Live {
 
     /// Begins a group. The ledger's time never runs back: max(previous, clock). Where the clock was set back by
     /// more than a minute that is an event, and time goes on from the clock.
-    fn begin(&mut self) -> Result<Group, StoreError> {
+    pub(super) fn begin(&mut self) -> Result<Group, StoreError> {
         let (ledger, clock) = (self.store.received(), (self.clock)());
         let next = self.store.head().next;
         if clock.saturating_add(CLOCK_STEP_MS) >= ledger {
@@ -225,32 +225,6 @@ impl Live {
         }
     }
 
-    /// Settles what was in flight when the last owner ended: nobody else will.
-    fn settle_orphans(&mut self) -> Result<(), StoreError> {
-        if self.world.routing.flights.iter().next().is_none() {
-            return Ok(());
-        }
-        let mut group = self.begin()?;
-        let orphans: Vec<_> = self
-            .world
-            .routing
-            .flights
-            .iter()
-            .map(|(turn, flight)| (*turn, flight.clone()))
-            .collect();
-        for (turn, flight) in orphans {
-            if !group.has_room(Stream::Proxy) {
-                self.commit_before(&mut group)?;
-            }
-            let closed = orphaned(&flight);
-            let mut events = Events::new();
-            let written = close(&turn, &flight, group.received, &closed, &mut events);
-            written.map_err(|_| StoreError::Damaged { what: "turn in flight" })?;
-            self.apply(&mut group, Stream::Proxy, &events)?;
-        }
-        self.commit(group, true)
-    }
-
     /// Tells the world what was decided, as every replay will be told it.
     pub(super) fn apply(
         &mut self,
@@ -300,7 +274,7 @@ impl Live {
     }
 
     /// Signs, appends, publishes, carries out, answers.
-    fn commit(&mut self, mut group: Group, is_idle: bool) -> Result<(), StoreError> {
+    pub(super) fn commit(&mut self, mut group: Group, is_idle: bool) -> Result<(), StoreError> {
         let written = self.write(&mut group, is_idle);
         match &written {
             Ok(()) => group.answer_all(),

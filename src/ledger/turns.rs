@@ -12,7 +12,7 @@ use events::payload::{
     Amend, AmendReason, Booking, Charge, ChargeBasis, Name, Stream, Turn, TurnClosed,
 };
 use events::usage::Usage;
-use replay::decider::{Attempted, Decider, Plan, close};
+use replay::decider::{Attempted, Decider, Plan, close, orphaned};
 use replay::default_book::default_book;
 
 use super::command::Outcome;
@@ -53,6 +53,32 @@ impl Live {
             self.decider = Some(Decider::new(file.rules, file.prices, Arc::new(list)));
         }
         self.decider.as_mut().ok_or_else(|| Stop::Refused("nothing decides turns".to_owned()))
+    }
+
+    /// Settles what was in flight when the last owner ended: nobody else will.
+    pub(super) fn settle_orphans(&mut self) -> Result<(), StoreError> {
+        if self.world.routing.flights.iter().next().is_none() {
+            return Ok(());
+        }
+        let mut group = self.begin()?;
+        let orphans: Vec<_> = self
+            .world
+            .routing
+            .flights
+            .iter()
+            .map(|(turn, flight)| (*turn, flight.clone()))
+            .collect();
+        for (turn, flight) in orphans {
+            if !group.has_room(Stream::Proxy) {
+                self.commit_before(&mut group)?;
+            }
+            let closed = orphaned(&flight);
+            let mut events = Events::new();
+            let written = close(&turn, &flight, group.received, &closed, &mut events);
+            written.map_err(|_| StoreError::Damaged { what: "turn in flight" })?;
+            self.apply(&mut group, Stream::Proxy, &events)?;
+        }
+        self.commit(group, true)
     }
 
     pub(super) fn ask(

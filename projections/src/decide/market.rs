@@ -6,9 +6,9 @@ use events::payload::{Name, Rates};
 use events::rate::Rate;
 
 use crate::book::{Book, EnginePrice};
-use crate::cost::Tariffs;
 use crate::names::canonical;
 use crate::policy::Rules;
+use crate::tariffs::Tariffs;
 
 /// One engine of the policy.
 #[derive(Clone, Debug)]

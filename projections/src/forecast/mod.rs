@@ -9,9 +9,10 @@ use events::money::Pico;
 use events::payload::CacheTtl;
 use serde::Serialize;
 
-use crate::cost::{PartKind, Quantities, Tariff, Tariffs};
+use crate::cost::{PartKind, Quantities, Tariff};
 use crate::policy::Permille;
-use crate::routing::lanes::{Pauses, Share};
+use crate::routing::habits::{Pauses, Share};
+use crate::tariffs::Tariffs;
 
 /// A turn, as far as it can be foreseen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 //! them has to remember turns.
 
 pub mod flights;
+pub mod habits;
 pub mod hold;
 pub mod lanes;
 pub mod learned;

@@ -7,11 +7,11 @@ use events::money::Pico;
 use events::payload::{BudgetPeriod, BudgetScope, Choice};
 use projections::budgets::Instance;
 use projections::calendar::Zone;
-use projections::cost::Tariffs;
 use projections::forecast::{Foreseen, Held, Horizon, weigh};
 use projections::policy::{Budget, OnExceeded, Policy, Profile, Reserve, Routing};
-use projections::routing::lanes::{Pauses, Share};
+use projections::routing::habits::{Pauses, Share};
 use projections::routing::spend::Account;
+use projections::tariffs::Tariffs;
 use replay::decider::{Exceeded, Plan};
 use replay::effective_book::book_of;
 

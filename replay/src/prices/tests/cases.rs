@@ -2,7 +2,8 @@
 
 use events::money::Pico;
 use events::payload::Price;
-use projections::cost::{Basis, Tariff, Tariffs};
+use projections::cost::{Basis, Tariff};
+use projections::tariffs::Tariffs;
 
 use super::*;
 
