@@ -17,6 +17,7 @@ use replay::dates::instant;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::decisions;
 use crate::failure::{Failure, Kind};
 use crate::ledger::LedgerView;
 
@@ -111,6 +112,19 @@ impl<'v> Events<'v> {
             }
         })?;
         Ok(charges)
+    }
+
+    /// What was decided for a turn, in lines, one decision after another.
+    pub(super) fn decisions(&self, turn: Subject) -> Result<Vec<Vec<String>>, Failure> {
+        let positions: BTreeSet<Seq> = self.view.positions_about(&turn)?.into_iter().collect();
+        let mut decisions = Vec::new();
+        self.each(&positions, &mut |_, _, located, _, body| {
+            let lines = decisions::lines(body);
+            if !lines.is_empty() && self.counts(located) {
+                decisions.push(lines);
+            }
+        })?;
+        Ok(decisions)
     }
 
     /// Every turn of a conversation, gathered.

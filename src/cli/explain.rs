@@ -61,6 +61,9 @@ struct Explained {
     basis: &'static str,
     /// What covers the served engine, where policy says so.
     subscription: Option<Subscription>,
+    /// What was decided for it, as people read it; programs find it among the events.
+    #[serde(skip)]
+    decisions: Vec<Vec<String>>,
     /// What its attempts were charged with, where they were dispatched here.
     charges: Vec<Charged>,
     events: Vec<ShownEvent>,
@@ -120,7 +123,9 @@ impl Explain {
         let charges = charges.into_iter().map(|(attempt, charge)| Charged::new(attempt, charge));
         let charges = charges.collect();
         let basis = "list_price";
-        Ok(Explained { explanation, client, basis, subscription, charges, events: about })
+        let decisions = events.decisions(turn)?;
+        let events = about;
+        Ok(Explained { explanation, client, basis, subscription, decisions, charges, events })
     }
 
     /// Strategies the turn is compared with: without a cache, the ledger's most used models, and what was asked for.
@@ -228,9 +233,23 @@ fn print(out: &mut impl Write, explained: &Explained) -> Result<(), Failure> {
         let mark = if *at_least { "≥ " } else { "" };
         writeln!(out, "  attempt {attempt} was charged {mark}${amount_usd} ({basis})")?;
     }
+    print_decisions(out, &explained.decisions)?;
     print_cache(out, cache)?;
     print_others(out, others, attempts.last())?;
     print_events(out, &explained.events)
+}
+
+fn print_decisions(out: &mut impl Write, decisions: &[Vec<String>]) -> Result<(), Failure> {
+    if !decisions.is_empty() {
+        writeln!(out, "\nDecided")?;
+    }
+    for decision in decisions {
+        for (index, line) in decision.iter().enumerate() {
+            let indent = if index == 0 { "  " } else { "    " };
+            writeln!(out, "{indent}{line}")?;
+        }
+    }
+    Ok(())
 }
 
 fn print_attempt(

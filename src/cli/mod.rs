@@ -4,6 +4,7 @@ mod bench;
 mod budget;
 mod completions;
 mod conversation;
+mod decisions;
 mod doctor;
 mod explain;
 mod home;

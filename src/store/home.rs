@@ -72,7 +72,7 @@ impl Home {
         self.0.join("blobs")
     }
 
-    /// What a person says about prices.
+    /// What a person says about prices, routing and budgets.
     #[must_use]
     pub fn policy(&self) -> PathBuf {
         self.0.join("policy.toml")

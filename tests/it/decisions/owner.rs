@@ -331,3 +331,24 @@ fn budgets_are_shown_as_they_stand() {
     settings.add_filter(r"month, everything: \$[\d.]+ may", "month, everything: $[today] may");
     settings.bind(|| insta::assert_snapshot!("budget", table));
 }
+
+// Why a turn went where it went is told with the turn: the engines, the money set aside, the budgets; or the refusal.
+#[test]
+fn a_recorded_decision_is_explained() {
+    let (_folder, home) = home_with(POLICY);
+    let owner = owned(&home);
+    let turn = subject(1);
+    run(owner.handle(), &ask(turn, 1));
+    run(owner.handle(), &Command::EndAttempt { turn, attempted: used(0, "acme/big", 100) });
+    run(owner.handle(), &closed(turn));
+    owner.close().unwrap();
+    let told = says(&home, &["explain", &turn.to_string()]);
+    for line in [
+        "  attempt 0: acme/big (first); $0.020000000008 set aside (ceiling), $0.020000000000 expected, 0 tokens of it from cache",
+        "    acme/small $0.002000000000 now, ",
+        "    budget conversation of 1.000000000000 a conversation: $0.000000000000 spent, $0.000000000000 set aside",
+        "  attempt 0 was charged $0.011000000000 (priced)",
+    ] {
+        assert!(told.contains(line), "{line}\n{told}");
+    }
+}
