@@ -183,7 +183,7 @@ fn one_candidate(world: &World, rules: &Rules, market: &Market, turn: &Subject) 
         .iter()
         .map(|rule| {
             let scope = rule.scope();
-            let instance = Instance::of(&world.routing, scope, turn, flight, "");
+            let instance = Instance::of(scope, turn, flight, "");
             Room::of(&world.routing, rule, &instance, NOW)
         })
         .collect();

@@ -15,8 +15,8 @@ use crate::rate::{DecimalError, parse_decimal};
 pub const PICO_DIGITS: u8 = 12;
 const PICO_PER_USD: u128 = 1_000_000_000_000;
 
-/// An amount of money in pico-dollars. Sums are exact, so their order does not matter; beyond 128 bits, which no sum of
-/// a million payloads reaches, they stay at the end.
+/// An amount of money in pico-dollars. Sums are exact, so their order does not matter. They end at 10^20 dollars, which
+/// only what is forged comes to: what a sum says can always be written down, and read again.
 ///
 /// People and programs read it as decimal text; in payloads it is the shortest integer that holds it, or 16 bytes
 /// where none does.
@@ -26,6 +26,24 @@ pub struct Pico(pub i128);
 impl Pico {
     /// No money.
     pub const ZERO: Self = Self(0);
+    /// More than any sum of bills.
+    pub const MAX: Self = Self(AMOUNT_PICO_MAX.cast_signed());
+
+    const fn bounded(pico: i128) -> Self {
+        if pico > Self::MAX.0 {
+            Self::MAX
+        } else if pico < -Self::MAX.0 {
+            Self(-Self::MAX.0)
+        } else {
+            Self(pico)
+        }
+    }
+
+    /// So many times the amount.
+    #[must_use]
+    pub const fn times(self, times: u32) -> Self {
+        Self::bounded(self.0.saturating_mul(times as i128))
+    }
 
     /// Rounded half away from zero to `digits` (0 to 12) decimals, whole dollars grouped by commas.
     #[must_use]
@@ -169,21 +187,21 @@ impl FromStr for Pico {
 impl Add for Pico {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
+        Self::bounded(self.0.saturating_add(other.0))
     }
 }
 
 impl Sub for Pico {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
+        Self::bounded(self.0.saturating_sub(other.0))
     }
 }
 
 impl Neg for Pico {
     type Output = Self;
     fn neg(self) -> Self {
-        Self(self.0.saturating_neg())
+        Self::bounded(self.0.saturating_neg())
     }
 }
 

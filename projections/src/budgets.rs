@@ -33,37 +33,25 @@ pub enum Instance {
 impl Instance {
     /// What a budget counts a turn's money for.
     #[must_use]
-    pub fn of(
-        routing: &Routing,
-        scope: BudgetScope,
-        turn: &Subject,
-        flight: &Flight,
-        engine: &str,
-    ) -> Self {
-        let asked = &flight.asked;
+    pub fn of(scope: BudgetScope, turn: &Subject, flight: &Flight, engine: &str) -> Self {
+        let [client, project] = &flight.accounts;
         match scope {
             BudgetScope::Turn => Self::Turn(*turn),
             BudgetScope::Conversation => Self::Conversation(flight.arrival.lane.0),
-            BudgetScope::Client => Self::Account(routing.spend.client(asked.harness.as_deref())),
-            BudgetScope::Project => Self::Account(routing.spend.project(asked.project.as_deref())),
+            BudgetScope::Client => Self::Account(client.clone()),
+            BudgetScope::Project => Self::Account(project.clone()),
             BudgetScope::Engine => Self::Account(Account::Engine(engine.to_owned())),
             BudgetScope::All => Self::Account(Account::All),
         }
     }
 
-    fn counts(&self, routing: &Routing, turn: &Subject, flight: &Flight, open: &Open) -> bool {
-        let asked = &flight.asked;
+    fn counts(&self, turn: &Subject, flight: &Flight, open: &Open) -> bool {
         match self {
             Self::Turn(counted) => counted == turn,
             Self::Conversation(counted) => *counted == flight.arrival.lane.0,
             Self::Account(Account::All) => true,
             Self::Account(Account::Engine(engine)) => *engine == open.engine,
-            Self::Account(client @ Account::Client(_)) => {
-                routing.spend.client(asked.harness.as_deref()) == *client
-            }
-            Self::Account(project @ Account::Project(_)) => {
-                routing.spend.project(asked.project.as_deref()) == *project
-            }
+            Self::Account(named) => flight.accounts.contains(named),
         }
     }
 }
@@ -204,7 +192,7 @@ fn reserved(routing: &Routing, instance: &Instance, span: Span) -> Cost {
         .iter()
         .flat_map(|(turn, flight)| flight.open.iter().map(move |open| (turn, flight, open)));
     let counted = open.filter(|(turn, flight, open)| {
-        span.holds(open.dispatched) && instance.counts(routing, turn, flight, open)
+        span.holds(open.dispatched) && instance.counts(turn, flight, open)
     });
     counted.map(|(.., open)| open.reserved.map_or(Cost::UNKNOWN, Cost::exactly)).sum()
 }

@@ -241,6 +241,10 @@ fn wrong(field: impl Into<String>, value: impl ToString, problem: &'static str) 
     PolicyError { field: field.into(), value: value.to_string(), problem }
 }
 
+fn is_amount(amount: Pico) -> bool {
+    (Pico::ZERO..=Pico::MAX).contains(&amount)
+}
+
 fn check_name(field: &str, name: &str) -> Result<(), PolicyError> {
     let problem = "is no name: 1 to 128 characters of printable ASCII";
     Name::new(name)
@@ -271,8 +275,12 @@ fn check_routing(routing: &Routing) -> Result<(), PolicyError> {
     if routing.max_output_tokens == 0 {
         return Err(wrong("routing.max_output_tokens", 0, "leaves no room for an answer"));
     }
-    if routing.unknown_price.is_some_and(|price| price < Pico::ZERO) {
-        return Err(wrong("routing.unknown_price_usd", "negative", "is no amount"));
+    if let Some(price) = routing.unknown_price.filter(|price| !is_amount(*price)) {
+        return Err(wrong(
+            "routing.unknown_price_usd",
+            price,
+            "is negative, or more than there is",
+        ));
     }
     Ok(())
 }
@@ -288,8 +296,9 @@ fn rule(field: &str, name: &str, budget: &Budget) -> Result<BudgetRule, PolicyEr
     use BudgetPeriod::{Lifetime, Month};
     use BudgetScope::{Conversation, Turn};
     check_name(field, name)?;
-    if budget.limit < Pico::ZERO {
-        return Err(wrong(format!("{field}.limit_usd"), budget.limit, "is negative"));
+    if !is_amount(budget.limit) {
+        let problem = "is negative, or more than there is";
+        return Err(wrong(format!("{field}.limit_usd"), budget.limit, problem));
     }
     let is_lifetime = budget.period == Lifetime;
     if is_lifetime != matches!(budget.scope, Turn | Conversation) {

@@ -9,8 +9,8 @@ use events::event::{Body, EventError, Events};
 use events::ids::{Millis, Subject};
 use events::money::Pico;
 use events::payload::{
-    Booking, CacheTtl, Charge, Choice, Dispatch, DispatchResult, Ending, Finish, Name, Parts,
-    RawPairs, Refusal, TurnClosed,
+    Booking, CacheTtl, Charge, ChargeBasis, Choice, Dispatch, DispatchResult, Ending, Finish, Name,
+    Parts, RawPairs, Refusal, Reservation, ReserveBasis, TurnClosed,
 };
 use events::usage::Usage;
 use projections::decide::{AttemptEnd, Decision, Inputs, Market, charge, crossings, decide};
@@ -174,6 +174,9 @@ impl<'a> Attempted<'a> {
     }
 }
 
+/// Dispatches whose prices are remembered: those in flight, and those that were estimated and may be corrected.
+const AT_DISPATCH_MAX: usize = 16_384;
+
 /// What decisions need besides the world and the instant.
 #[derive(Clone, Debug)]
 pub struct Decider {
@@ -191,7 +194,7 @@ impl Decider {
     #[must_use]
     pub fn new(rules: Rules, policy: PricePolicy, list: Arc<PriceList>) -> Self {
         // What people say of prices decides too.
-        let rules = rules.along_with(&policy);
+        let rules = rules.along_with(&(&policy, list.digest));
         Self { rules, policy, list, market: None, at_dispatch: BTreeMap::new() }
     }
 
@@ -215,14 +218,15 @@ impl Decider {
             Body::Dispatch(dispatch) => {
                 let market = self.market(world);
                 self.at_dispatch.insert((context.subject, dispatch.attempt), market);
+                if self.at_dispatch.len() > AT_DISPATCH_MAX {
+                    self.at_dispatch.pop_first();
+                }
             }
-            Body::Result(result) => {
+            Body::Result(result) if !is_estimate(result) => {
                 self.at_dispatch.remove(&(context.subject, result.attempt));
             }
-            Body::TurnClosed(_) => {
-                let of_turn = (context.subject, 0)..=(context.subject, u16::MAX);
-                let keys: Vec<_> = self.at_dispatch.range(of_turn).map(|(key, _)| *key).collect();
-                keys.iter().for_each(|key| drop(self.at_dispatch.remove(key)));
+            Body::Amend(amend) => {
+                self.at_dispatch.remove(&(context.subject, amend.attempt));
             }
             _ => {}
         }
@@ -305,43 +309,66 @@ impl Decider {
     pub fn rebooked<'b>(
         &mut self,
         world: &World,
-        booking: Booking<'b>,
+        turn: &Subject,
+        (booking, reserved): (Booking<'b>, Reservation),
         attempted: &Attempted<'_>,
     ) -> Booking<'b> {
-        let open = open_again(&booking, attempted.attempt);
-        Booking { now: charge(&open, &self.market(world), &attempted.end()), ..booking }
+        let open = open_again(&booking, reserved, attempted.attempt);
+        let held = self.at_dispatch.get(&(*turn, attempted.attempt)).cloned();
+        let is_held = held.is_some();
+        let market = held.unwrap_or_else(|| self.market(world));
+        let mut now = charge(&open, &market, &attempted.end());
+        // The prices that held then are not known any more: by those it could not come to more than was set aside.
+        if let (ChargeBasis::Priced, false, ReserveBasis::Ceiling, Some(most)) =
+            (now.basis, is_held, reserved.basis, reserved.amount)
+        {
+            now.cost.known = now.cost.known.min(most);
+        }
+        Booking { now, ..booking }
     }
 }
 
-/// What a settled attempt was before: what it was charged with stands for what had been set aside.
-fn open_again(booking: &Booking<'_>, attempt: u16) -> Open {
+fn is_estimate(result: &DispatchResult<'_>) -> bool {
+    result.charge.is_none_or(|charge| charge.basis == ChargeBasis::Estimated)
+}
+
+/// What a settled attempt was before. What it was charged with stands for what had been set aside.
+fn open_again(booking: &Booking<'_>, reserved: Reservation, attempt: u16) -> Open {
     Open {
         attempt,
         engine: booking.engine.as_str().to_owned(),
         dispatched: booking.dispatched,
-        basis: events::payload::ReserveBasis::Expected,
+        basis: reserved.basis,
         reserved: booking.was.cost.amount(),
         expected: booking.was.cost,
     }
 }
 
 /// Writes the end of a turn, and before it of every attempt that has none: what was set aside for it is taken, since
-/// nobody says what it cost.
+/// nobody says what it cost. With a decider, the marks of budgets that this passes are written too.
 ///
 /// # Errors
 /// [`EventError`] when there is no room.
 pub fn close(
-    turn: &Subject,
-    flight: &Flight,
+    world: &World,
+    mut decider: Option<&mut Decider>,
+    (turn, flight): (&Subject, &Flight),
     now: Millis,
     closed: &TurnClosed,
     events: &mut Events,
 ) -> Result<(), EventError> {
+    let mut marks = Vec::new();
+    let market = decider.as_deref_mut().map(|decider| decider.market(world));
     for open in &flight.open {
         let Ok(engine) = Name::new(&open.engine) else { continue };
         let attempted = Attempted::unknown(open.attempt, engine);
         events.push(now, *turn, &attempted.result(flight.arrival.at, open.estimated()))?;
+        if let Some((decider, market)) = decider.as_deref().zip(market.as_deref()) {
+            let inputs = Inputs { world, rules: &decider.rules, market, now };
+            marks.extend(crossings(inputs, turn, flight, open, open.estimated()));
+        }
     }
+    marks.iter().try_for_each(|mark| events.push(now, *turn, mark))?;
     events.push(now, *turn, closed)
 }
 

@@ -145,17 +145,13 @@ fn instances(routing: &Routing, scope: BudgetScope) -> Vec<(Instance, String)> {
         accounts.dedup();
         of_accounts(accounts)
     };
-    let asked = || routing.flights.iter().map(|(_, flight)| &flight.asked);
+    let open = |which: usize| {
+        routing.flights.iter().map(move |(_, flight)| flight.accounts[which].clone()).collect()
+    };
     match scope {
         BudgetScope::All => of_accounts(vec![Account::All]),
-        BudgetScope::Client => {
-            let open = asked().map(|asked| spend.client(asked.harness.as_deref()));
-            with_open(Account::Client, open.collect())
-        }
-        BudgetScope::Project => {
-            let open = asked().map(|asked| spend.project(asked.project.as_deref()));
-            with_open(Account::Project, open.collect())
-        }
+        BudgetScope::Client => with_open(Account::Client, open(0)),
+        BudgetScope::Project => with_open(Account::Project, open(1)),
         BudgetScope::Engine => {
             let open = routing.flights.iter().flat_map(|(_, flight)| &flight.open);
             with_open(

@@ -9,7 +9,7 @@ use events::event::{Body, Events};
 use events::ids::{Millis, Seq, Subject};
 use events::log::ReadLog as _;
 use events::payload::{
-    Amend, AmendReason, Booking, Charge, ChargeBasis, Name, Stream, Turn, TurnClosed,
+    Amend, AmendReason, Booking, Charge, ChargeBasis, Name, Reservation, Stream, Turn, TurnClosed,
 };
 use events::usage::Usage;
 use replay::decider::{Attempted, Decider, Plan, close, orphaned};
@@ -26,7 +26,7 @@ use crate::store::StoreError;
 #[derive(Default)]
 struct Told {
     turn: Option<Asker>,
-    dispatched: Option<(Millis, String)>,
+    dispatched: Option<(Millis, String, Reservation)>,
     result: Option<(Millis, Usage, Charge)>,
     newest: Millis,
 }
@@ -60,6 +60,8 @@ impl Live {
         if self.world.routing.flights.iter().next().is_none() {
             return Ok(());
         }
+        // Where policy makes no sense they are settled all the same; what it says of marks is not known then.
+        let _ = self.decider();
         let mut group = self.begin()?;
         let orphans: Vec<_> = self
             .world
@@ -74,7 +76,8 @@ impl Live {
             }
             let closed = orphaned(&flight);
             let mut events = Events::new();
-            let written = close(&turn, &flight, group.received, &closed, &mut events);
+            let (decider, of) = (self.decider.as_mut(), (&turn, &flight));
+            let written = close(&self.world, decider, of, group.received, &closed, &mut events);
             written.map_err(|_| StoreError::Damaged { what: "turn in flight" })?;
             self.apply(&mut group, Stream::Proxy, &events)?;
         }
@@ -87,7 +90,8 @@ impl Live {
         turn: &Turn<'_>,
         group: &mut Group,
     ) -> Result<Decided, Stop> {
-        if self.world.routing.flights.get(id).is_some() || self.is_known(id)? {
+        // It may be in the log, or, closed already, in the group that is being gathered.
+        if group.said.contains_key(id) || self.is_known(id)? {
             return self.planned_before(id, 0, group);
         }
         if turn.ask.is_none() {
@@ -97,6 +101,7 @@ impl Live {
         self.decider()?;
         let mut events = Events::new();
         events.push(group.received, *id, turn)?;
+        group.said.insert(*id, group.next);
         self.apply(group, Stream::Proxy, &events)?;
         self.dispatch(id, group)
     }
@@ -119,8 +124,8 @@ impl Live {
                 let problem = format!("attempt {attempt} of a turn that has had {attempts}");
                 Err(Stop::Refused(problem))
             }
-            Some(_) => self.planned_before(turn, attempt, group),
-            None => Err(not_in_flight(turn)),
+            // What was decided for it stands, though the turn may be over by now.
+            Some(_) | None => self.planned_before(turn, attempt, group),
         }
     }
 
@@ -161,16 +166,18 @@ impl Live {
     ) -> Result<Decided, Stop> {
         self.commit_before(group)?;
         let told = self.told(turn, attempted.attempt)?;
-        let (Some(asker), Some((dispatched, engine)), Some((turn_at, usage, was))) =
+        let (Some(asker), Some((dispatched, engine, reserved)), Some((turn_at, usage, was))) =
             (told.turn, told.dispatched, told.result)
         else {
             return Err(not_in_flight(turn));
         };
         let knows_more = attempted.reported.is_some()
+            || !attempted.reached_engine
             || (attempted.usage.prompt.is_some() && attempted.usage.output.is_some());
+        let there = self.store.positions_about(turn)?.last().copied();
+        let known = Decided::known(there.unwrap_or(group.next));
         if was.basis != ChargeBasis::Estimated || !knows_more {
-            let there = self.store.positions_about(turn)?.last().copied();
-            return Ok(Decided::known(there.unwrap_or(group.next)));
+            return Ok(known);
         }
         let booking = Booking {
             dispatched,
@@ -183,6 +190,10 @@ impl Live {
             now: was,
         };
         let Some(decider) = &mut self.decider else { return Err(not_in_flight(turn)) };
+        let booking = decider.rebooked(&self.world, turn, (booking, reserved), attempted);
+        if booking.now == was && usage == attempted.usage {
+            return Ok(known);
+        }
         let amend = Amend {
             attempt: attempted.attempt,
             engine: attempted.engine,
@@ -190,7 +201,7 @@ impl Live {
             replaces: usage,
             usage: attempted.usage,
             turn: None,
-            booking: Some(decider.rebooked(&self.world, booking, attempted)),
+            booking: Some(booking),
             reason: AmendReason::ProviderFinal,
         };
         let mut events = Events::new();
@@ -211,7 +222,8 @@ impl Live {
             return there.map(Decided::known).ok_or_else(|| not_in_flight(turn));
         };
         let mut events = Events::new();
-        close(turn, flight, group.received, closed, &mut events)?;
+        let decider = self.decider.as_mut();
+        close(&self.world, decider, (turn, flight), group.received, closed, &mut events)?;
         Ok(written(events, group))
     }
 
@@ -260,7 +272,8 @@ impl Live {
                 });
             }
             Body::Dispatch(dispatch) if dispatch.attempt == attempt => {
-                told.dispatched = Some((at.received, dispatch.engine.as_str().to_owned()));
+                let engine = dispatch.engine.as_str().to_owned();
+                told.dispatched = Some((at.received, engine, dispatch.reserved));
             }
             Body::Result(result) if result.attempt == attempt => {
                 told.newest = at.at;

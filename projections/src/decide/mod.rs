@@ -121,7 +121,7 @@ impl<'d> Making<'d> {
         }
         let room = |rule, engine: &str| {
             let scope = BudgetRule::scope(rule);
-            Room::of(routing, rule, &Instance::of(routing, scope, turn, flight, engine), inputs.now)
+            Room::of(routing, rule, &Instance::of(scope, turn, flight, engine), inputs.now)
         };
         let (of_engines, of_all): (Vec<_>, Vec<_>) =
             budgets.iter().partition(|rule| rule.scope() == BudgetScope::Engine);

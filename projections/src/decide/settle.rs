@@ -1,7 +1,7 @@
 //! What an attempt is charged with once it has ended, and the marks that its charge passes.
 
 use events::cost::Cost;
-use events::ids::{Millis, Subject};
+use events::ids::Subject;
 use events::money::Pico;
 use events::payload::{BudgetCrossed, Charge, ChargeBasis, ReserveBasis};
 use events::usage::Usage;
@@ -9,6 +9,7 @@ use events::usage::Usage;
 use super::{Inputs, Market};
 use crate::budgets::{Instance, Room};
 use crate::cost::{PartKind, Quantities};
+use crate::names::{canonical, model_of};
 use crate::routing::flights::{Flight, Open};
 
 /// How an attempt ended, as far as money is concerned.
@@ -35,21 +36,23 @@ pub fn charge(open: &Open, market: &Market, end: &AttemptEnd<'_>) -> Charge {
     if let Some(reported) = end.reported.filter(|reported| *reported >= Pico::ZERO) {
         return known(ChargeBasis::Reported, Cost::exactly(reported));
     }
-    if open.basis == ReserveBasis::Local && end.engine == open.engine {
+    if open.basis == ReserveBasis::Local {
         return known(ChargeBasis::Priced, Cost::ZERO);
     }
-    let priced = priced(market, open.dispatched, end);
+    let priced = priced(market, open, end);
     priced.map_or_else(|| open.estimated(), |cost| known(ChargeBasis::Priced, cost))
 }
 
 /// Usage at its price; `None` where either is not known. A rate that only states "at least" leaves its mark.
-fn priced(market: &Market, at: Millis, end: &AttemptEnd<'_>) -> Option<Cost> {
+fn priced(market: &Market, open: &Open, end: &AttemptEnd<'_>) -> Option<Cost> {
     if end.usage.prompt.is_none() || end.usage.output.is_none() {
         return None;
     }
-    let tariffs = market.tariffs(end.engine)?;
+    // Providers call a model by names of their own: it is the one that was asked, at the price it was asked at.
+    let is_asked = model_of(&canonical(end.engine)) == model_of(&canonical(&open.engine));
+    let tariffs = market.tariffs(if is_asked { &open.engine } else { end.engine })?;
     let quantities = Quantities::reported(&end.usage);
-    let bill = tariffs.at(at, quantities.prompt()).bill(&quantities);
+    let bill = tariffs.at(open.dispatched, quantities.prompt()).bill(&quantities);
     // Images nobody counted are no reason to know nothing.
     let is_known =
         |part: &crate::cost::Part| part.amount.is_some() || part.kind == PartKind::Images;
@@ -68,7 +71,7 @@ pub fn crossings<'d>(
     let routing = &inputs.world.routing;
     let mut crossed = Vec::new();
     for rule in inputs.rules.budgets(&flight.asked.profile) {
-        let instance = Instance::of(routing, rule.scope(), turn, flight, &open.engine);
+        let instance = Instance::of(rule.scope(), turn, flight, &open.engine);
         let mut room = Room::of(routing, rule, &instance, inputs.now);
         // What was dispatched before the period began is booked before it.
         if !room.span.holds(open.dispatched) {

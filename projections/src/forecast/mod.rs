@@ -5,7 +5,6 @@
 
 use events::cost::Cost;
 use events::ids::Millis;
-use events::money::Pico;
 use events::payload::CacheTtl;
 use serde::Serialize;
 
@@ -176,7 +175,7 @@ fn dearer(a: Cost, b: Cost) -> Cost {
 }
 
 fn times(cost: Cost, turns: u32) -> Cost {
-    Cost { known: Pico(cost.known.0.saturating_mul(turns.into())), ..cost }
+    Cost { known: cost.known.times(turns), ..cost }
 }
 
 /// Whether going elsewhere pays: staying costs more than the margin times as much over the horizon. `None` where one

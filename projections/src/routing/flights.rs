@@ -7,15 +7,21 @@ use events::event::Body;
 use events::ids::{Millis, Subject};
 use events::money::Pico;
 use events::payload::{
-    Ask, Charge, ChargeBasis, Dispatch, DispatchResult, Parts, ReserveBasis, Turn, TurnKind,
+    Amend, Ask, Charge, ChargeBasis, Dispatch, DispatchResult, Parts, ReserveBasis, Turn, TurnKind,
 };
 use serde::{Deserialize, Serialize};
 
+use super::spend::{Account, rebooked};
 use crate::projection::Context;
 use crate::table::Table;
 
 /// Turns whose result has not been told yet that are remembered.
 const TOLD_MAX: usize = 8_192;
+
+/// Turns in flight that are remembered. An owner serves far fewer at once; what it has no room for it does not dispatch.
+const LIVE_MAX: usize = 8_192;
+/// Attempts of a turn that are counted: no turn has that many engines.
+const ATTEMPTS_MAX: usize = 64;
 
 /// What a lane is known by: its conversation and its sub-agent.
 pub type LaneKey = (Subject, Option<Subject>);
@@ -115,6 +121,9 @@ impl Open {
     /// What it is charged with when nobody knows what it cost: at most what was set aside, and so much is taken.
     #[must_use]
     pub fn estimated(&self) -> Charge {
+        if self.basis == ReserveBasis::Local {
+            return Charge { basis: ChargeBasis::Priced, cost: Cost::ZERO };
+        }
         let cost = self.reserved.map_or(Cost::UNKNOWN, Cost::exactly);
         Charge { basis: ChargeBasis::Estimated, cost }
     }
@@ -127,6 +136,8 @@ pub struct Flight {
     pub arrival: Arrival,
     /// What it asks for.
     pub asked: Asked,
+    /// Its client's account, and its project's, as they were told apart when it arrived.
+    pub accounts: [Account; 2],
     /// Its dispatches that have not ended.
     pub open: Vec<Open>,
     /// The engines it was handed to, in order.
@@ -136,8 +147,8 @@ pub struct Flight {
 }
 
 impl Flight {
-    const fn new(arrival: Arrival, asked: Asked) -> Self {
-        Self { arrival, asked, open: Vec::new(), tried: Vec::new(), spent: Cost::ZERO }
+    const fn new(arrival: Arrival, asked: Asked, accounts: [Account; 2]) -> Self {
+        Self { arrival, asked, accounts, open: Vec::new(), tried: Vec::new(), spent: Cost::ZERO }
     }
 
     /// Attempts made.
@@ -165,6 +176,8 @@ pub struct Ended<'e> {
     pub arrival: &'e Arrival,
     /// What its turn asked for; `None` for a turn that is only told of.
     pub asked: Option<&'e Asked>,
+    /// Its turn's accounts.
+    pub accounts: Option<&'e [Account; 2]>,
     /// Its dispatch; `None` for a turn that is only told of.
     pub open: Option<Open>,
     /// Its result; `None` where its turn ended without.
@@ -216,32 +229,45 @@ impl Flights {
         self.live.iter()
     }
 
+    /// The accounts of turns in flight.
+    pub(super) fn accounts(&self) -> impl Iterator<Item = &Account> {
+        self.live.iter().flat_map(|(_, flight)| &flight.accounts)
+    }
+
     /// Follows an event, and shows every attempt that ends with it.
-    pub(super) fn follow(&mut self, context: &Context, body: &Body<'_>, each: &mut EachEnd<'_>) {
+    pub(super) fn follow(
+        &mut self,
+        context: &Context,
+        body: &Body<'_>,
+        accounts: Option<[Account; 2]>,
+        each: &mut EachEnd<'_>,
+    ) {
         let turn = &context.subject;
         match body {
-            Body::Turn(said) => self.arrive(context, said),
+            Body::Turn(said) => self.arrive(context, said, accounts),
             Body::Dispatch(dispatch) => {
-                if let Some(flight) = self.live.get_mut(turn) {
+                let counts = |flight: &&mut Flight| flight.tried.len() < ATTEMPTS_MAX;
+                if let Some(flight) = self.live.get_mut(turn).filter(counts) {
                     flight.open.push(Open::of(dispatch, context.received));
                     flight.tried.push(dispatch.engine.as_str().to_owned());
                 }
             }
             Body::Result(result) => self.end(turn, result, each),
             Body::TurnClosed(_) => self.close(turn, each),
+            Body::Amend(amend) => self.amend(turn, amend),
             _ => {}
         }
     }
 
     /// A turn said twice is the one that was said first.
-    fn arrive(&mut self, context: &Context, turn: &Turn<'_>) {
+    fn arrive(&mut self, context: &Context, turn: &Turn<'_>, accounts: Option<[Account; 2]>) {
         let arrival = Arrival::of(turn, context.at);
         let is_known = self.live.get(&context.subject).is_some();
-        match &turn.ask {
-            Some(ask) if !is_known => {
-                self.live.insert(context.subject, Flight::new(arrival, Asked::of(ask)));
+        match turn.ask.as_ref().zip(accounts) {
+            Some((ask, accounts)) if !is_known && self.live.len() < LIVE_MAX => {
+                self.live.insert(context.subject, Flight::new(arrival, Asked::of(ask), accounts));
             }
-            None if !is_known => {
+            None if !is_known && turn.ask.is_none() => {
                 if self.told.len() >= TOLD_MAX {
                     // Nobody will say any more what became of them.
                     self.told.retain(|_, _| false);
@@ -262,16 +288,32 @@ impl Flights {
             each(&Ended {
                 arrival: &flight.arrival,
                 asked: Some(&flight.asked),
+                accounts: Some(&flight.accounts),
                 open: Some(open),
                 result: Some(result),
                 charge: Some(charge),
             });
         } else if let Some(arrival) = self.told.get(turn) {
-            each(&Ended { arrival, asked: None, open: None, result: Some(result), charge: None });
+            each(&Ended {
+                arrival,
+                asked: None,
+                accounts: None,
+                open: None,
+                result: Some(result),
+                charge: None,
+            });
             // An attempt of which nothing is known may be followed by another.
             if result.usage.prompt.is_some() {
                 self.told.remove(turn);
             }
+        }
+    }
+
+    /// A better figure for an attempt of a turn that is still in flight is part of what the turn has cost.
+    fn amend(&mut self, turn: &Subject, amend: &Amend<'_>) {
+        let Some(booking) = amend.booking else { return };
+        if let Some(flight) = self.live.get_mut(turn) {
+            flight.spent = rebooked(flight.spent, booking.was.cost, booking.now.cost);
         }
     }
 
@@ -282,7 +324,8 @@ impl Flights {
         for open in flight.open {
             let charge = Some(open.estimated());
             let (arrival, asked) = (&flight.arrival, Some(&flight.asked));
-            each(&Ended { arrival, asked, open: Some(open), result: None, charge });
+            let accounts = Some(&flight.accounts);
+            each(&Ended { arrival, asked, accounts, open: Some(open), result: None, charge });
         }
     }
 

@@ -57,7 +57,7 @@ impl Routing {
         if is_new_day {
             let oldest = self.newest.saturating_sub(KEPT_MS);
             self.flights.forget_before(oldest);
-            self.spend.forget_before(oldest, self.newest);
+            self.spend.forget();
             let to = self.newest.saturating_add(KEPT_MS);
             self.lanes.forget_outside(Span { from: oldest, to });
         }
@@ -66,20 +66,21 @@ impl Routing {
     /// A better figure moves what was booked. What was learned from the one before stays.
     fn amend(&mut self, amend: &Amend<'_>) {
         if let Some(booking) = &amend.booking {
-            self.spend.rebook(&Place::of(booking), booking.was.cost, booking.now.cost);
+            let place = self.spend.place(booking);
+            self.spend.rebook(&place, booking.was.cost, booking.now.cost);
         }
     }
 }
 
 /// What an attempt's end teaches.
 fn learn(spend: &mut Spend, lanes: &mut Lanes, learned: &mut Learned, ended: &Ended<'_>) {
-    if let (Some(open), Some(asked), Some(charge)) = (&ended.open, ended.asked, ended.charge) {
+    if let (Some(open), Some(accounts), Some(charge)) = (&ended.open, ended.accounts, ended.charge)
+    {
         let place = Place {
             dispatched: open.dispatched,
             engine: &open.engine,
             conversation: ended.arrival.lane.0,
-            harness: asked.harness.as_deref(),
-            project: asked.project.as_deref(),
+            accounts: accounts.clone(),
         };
         spend.book(&place, charge.cost);
         let is_bill = matches!(charge.basis, ChargeBasis::Reported | ChargeBasis::Priced);
@@ -115,8 +116,13 @@ impl Projection for Routing {
             Body::Amend(amend) => self.amend(amend),
             _ => {}
         }
+        let ask = match body {
+            Body::Turn(turn) => turn.ask.as_ref(),
+            _ => None,
+        };
+        let accounts = ask.map(|ask| self.spend.accounts(ask, || self.flights.accounts()));
         let Self { flights, spend, lanes, learned, .. } = self;
-        flights.follow(context, body, &mut |ended| learn(spend, lanes, learned, ended));
+        flights.follow(context, body, accounts, &mut |ended| learn(spend, lanes, learned, ended));
     }
 
     fn settle(&mut self) {

@@ -3,22 +3,23 @@
 //! It knows nothing of any policy: a budget that is new today knows what was spent last week. Money is kept by the
 //! quarter of an hour and by the UTC day, since every time zone's days begin on a quarter.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use events::cost::Cost;
 use events::ids::{Millis, Subject};
-use events::payload::Booking;
+use events::payload::{Ask, Booking};
 use serde::{Deserialize, Serialize};
 
-use super::flights::Asked;
 use crate::calendar::Span;
 use crate::days::day_of;
 use crate::table::Table;
 
 const QUARTER: Millis = 15 * 60 * 1_000;
 const QUARTERS_A_DAY: u32 = 96;
-/// Days that are kept: a month of any zone, and a few to look back.
-const DAYS_KEPT: u32 = 40;
+/// Days with spend that are kept: a month of any zone, and a few to look back.
+const DAYS_KEPT: usize = 40;
+/// Days with spend a conversation is kept for.
+const CONVERSATION_DAYS_KEPT: usize = 8;
 /// Clients and projects that are told apart; those that come later share an account. Names are a client's own text,
 /// and the world has to stay small.
 pub const NAMES_MAX: usize = 64;
@@ -69,20 +70,13 @@ pub(super) struct Place<'p> {
     pub(super) dispatched: Millis,
     pub(super) engine: &'p str,
     pub(super) conversation: Subject,
-    pub(super) harness: Option<&'p str>,
-    pub(super) project: Option<&'p str>,
+    pub(super) accounts: [Account; 2],
 }
 
-impl<'p> Place<'p> {
-    pub(super) fn of(booking: &Booking<'p>) -> Self {
-        Self {
-            dispatched: booking.dispatched,
-            engine: booking.engine.as_str(),
-            conversation: booking.conversation,
-            harness: booking.harness.map(|name| name.as_str()),
-            project: booking.project.map(|name| name.as_str()),
-        }
-    }
+/// A charge in the place of another. What was not known stays marked where it is booked together with others.
+pub(super) fn rebooked(booked: Cost, was: Cost, now: Cost) -> Cost {
+    let incomplete = booked.incomplete || now.incomplete;
+    Cost { known: booked.known + now.known - was.known, incomplete }
 }
 
 fn quarter_of(at: Millis) -> u32 {
@@ -132,25 +126,58 @@ impl Spend {
     /// The account of a client.
     #[must_use]
     pub fn client(&self, harness: Option<&str>) -> Account {
-        self.named(Account::Client, harness)
+        self.named(Account::Client, harness, std::iter::empty())
     }
 
     /// The account of a project.
     #[must_use]
     pub fn project(&self, project: Option<&str>) -> Account {
-        self.named(Account::Project, project)
+        self.named(Account::Project, project, std::iter::empty())
     }
 
-    /// The clients' account of a turn, and its project's.
-    #[must_use]
-    pub fn accounts(&self, asked: &Asked) -> [Account; 2] {
-        [self.client(asked.harness.as_deref()), self.project(asked.project.as_deref())]
+    /// The client's account of a turn that arrives, and its project's. Those of turns in flight take room too: a name
+    /// keeps its account though others come in between.
+    pub(super) fn accounts<'s, I: Iterator<Item = &'s Account>>(
+        &'s self,
+        ask: &Ask<'_>,
+        in_flight: impl Fn() -> I,
+    ) -> [Account; 2] {
+        let harness = ask.harness.map(|name| name.as_str());
+        let project = ask.project.map(|name| name.as_str());
+        [
+            self.named(Account::Client, harness, in_flight()),
+            self.named(Account::Project, project, in_flight()),
+        ]
+    }
+
+    /// Where a charge is booked.
+    pub(super) fn place<'b>(&self, booking: &Booking<'b>) -> Place<'b> {
+        let harness = booking.harness.map(|name| name.as_str());
+        let project = booking.project.map(|name| name.as_str());
+        Place {
+            dispatched: booking.dispatched,
+            engine: booking.engine.as_str(),
+            conversation: booking.conversation,
+            accounts: [self.client(harness), self.project(project)],
+        }
     }
 
     /// A name's own account, as long as there is room; those that come later share one.
-    fn named(&self, kind: fn(String) -> Account, name: Option<&str>) -> Account {
+    fn named<'s>(
+        &'s self,
+        kind: fn(String) -> Account,
+        name: Option<&str>,
+        in_flight: impl Iterator<Item = &'s Account>,
+    ) -> Account {
         let account = kind(name.unwrap_or(UNNAMED).to_owned());
-        if self.has(&account) || self.names(kind).count() < NAMES_MAX {
+        if self.has(&account) {
+            return account;
+        }
+        let is_kind =
+            |other: &&Account| std::mem::discriminant(*other) == std::mem::discriminant(&account);
+        let mut names: BTreeSet<&Account> = self.names(kind).collect();
+        names.extend(in_flight.filter(is_kind));
+        if names.contains(&account) || names.len() < NAMES_MAX {
             account
         } else {
             kind(OTHERS.to_owned())
@@ -224,21 +251,14 @@ impl Spend {
         self.change(place, |booked| *booked += cost);
     }
 
-    /// Puts a charge in the place of another. What was not known stays marked where it is booked together with others.
+    /// Puts a charge in the place of another.
     pub(super) fn rebook(&mut self, place: &Place<'_>, was: Cost, now: Cost) {
-        self.change(place, |booked| {
-            booked.known = booked.known + now.known + -was.known;
-            booked.incomplete |= now.incomplete;
-        });
+        self.change(place, |booked| *booked = rebooked(*booked, was, now));
     }
 
     fn change(&mut self, place: &Place<'_>, change: impl Fn(&mut Cost)) {
-        let accounts = [
-            Account::All,
-            self.client(place.harness),
-            self.project(place.project),
-            Account::Engine(place.engine.to_owned()),
-        ];
+        let [client, project] = place.accounts.clone();
+        let accounts = [Account::All, client, project, Account::Engine(place.engine.to_owned())];
         let quarter = quarter_of(place.dispatched);
         let day = quarter / QUARTERS_A_DAY;
         for account in accounts {
@@ -251,11 +271,18 @@ impl Spend {
         conversation.last = conversation.last.max(place.dispatched);
     }
 
-    /// Forgets conversations whose last charge is older, and of all accounts what was spent more than 40 days ago.
-    pub(super) fn forget_before(&mut self, oldest: Millis, now: Millis) {
-        self.conversations.retain(|_, spend| spend.last >= oldest);
-        let day = day_of(now).saturating_sub(DAYS_KEPT);
-        self.days.retain(|(_, of), _| *of >= day);
-        self.quarters.retain(|(_, of), _| *of >= day.saturating_mul(QUARTERS_A_DAY));
+    /// Forgets all but the newest days on which anything was spent: of accounts 40, of conversations 8. Days are counted,
+    /// not measured from a clock: one that is set ahead, and back, makes nothing be forgotten.
+    pub(super) fn forget(&mut self) {
+        let all = (Account::All, 0)..=(Account::All, u32::MAX);
+        let booked: Vec<u32> = self.days.range(all).map(|((_, day), _)| *day).collect();
+        let newest = |days: usize| booked.len().checked_sub(days).map(|oldest| booked[oldest]);
+        if let Some(day) = newest(DAYS_KEPT) {
+            self.days.retain(|(_, of), _| *of >= day);
+            self.quarters.retain(|(_, of), _| *of >= day.saturating_mul(QUARTERS_A_DAY));
+        }
+        if let Some(day) = newest(CONVERSATION_DAYS_KEPT) {
+            self.conversations.retain(|_, spend| day_of(spend.last) >= day);
+        }
     }
 }

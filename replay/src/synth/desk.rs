@@ -8,7 +8,7 @@ use events::event::{EventError, EventRef, Events, Payload};
 use events::ids::{AuthorId, LedgerId, Millis, Seq, Subject};
 use events::kind::KindTable;
 use events::limits::BATCH_EVENTS_MAX;
-use events::payload::{Booking, Charge};
+use events::payload::{Booking, Charge, Reservation, ReserveBasis};
 use events::sign::SigningKey;
 use projections::projection::{Context, Projection as _};
 use projections::routing::flights::{Asked as Asks, Flight, Open};
@@ -213,7 +213,8 @@ impl Desk {
         self.tell_pending();
         if let Some(flight) = self.flight(turn).cloned() {
             let pending = &mut self.pens[By::Proxy as usize].pending;
-            close(turn, &flight, now, &orphaned(&flight), pending)?;
+            let of = (turn, &flight);
+            close(&self.world, Some(&mut self.decider), of, now, &orphaned(&flight), pending)?;
         }
         self.flush_full(By::Proxy);
         Ok(())
@@ -226,11 +227,14 @@ impl Desk {
     /// What a settled attempt is charged with by better figures.
     pub(super) fn rebooked<'b>(
         &mut self,
+        turn: &Subject,
         booking: Booking<'b>,
         attempted: &Attempted<'_>,
     ) -> Booking<'b> {
         self.tell_pending();
-        self.decider.rebooked(&self.world, booking, attempted)
+        let amount = booking.was.cost.amount();
+        let reserved = Reservation { basis: ReserveBasis::Expected, amount };
+        self.decider.rebooked(&self.world, turn, (booking, reserved), attempted)
     }
 
     /// Tells the world what the owner's proxy has written since.

@@ -86,8 +86,8 @@ fn it_verifies_in_batches_of_every_size() {
         let mut batches = synth.batches_of(size).unwrap();
         for next in &mut batches {
             let SynthBatch { batch, received } = next.unwrap();
-            // A result and the marks it passes stay together.
-            assert!(batch.header().count <= longest + 3 && batch.header().count <= 1_024);
+            // A result, the marks it passes and the end of its turn stay together.
+            assert!(batch.header().count <= longest + 4 && batch.header().count <= 1_024);
             log.append(&[batch], received).unwrap();
         }
         let head = SignedHead::sign(log.head(), &keys(1).node);

@@ -181,7 +181,7 @@ impl Stage {
         let Amend { attempt, engine, usage, booking, .. } = late.amend;
         late.amend.booking = booking.map(|booking| {
             let figures = Attempted { usage, ..Attempted::unknown(attempt, engine) };
-            self.desk.rebooked(booking, &figures)
+            self.desk.rebooked(&late.turn, booking, &figures)
         });
         self.desk.push(late.by, self.clock(), late.turn, &late.amend)?;
         self.totals.amends += 1;

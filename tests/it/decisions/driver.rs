@@ -183,6 +183,12 @@ impl Driver {
 
     /// The oldest attempt of a turn that has not ended, ends.
     pub(crate) fn end(&mut self, turn: &Subject, end: End) -> Option<Charge> {
+        let engine = self.flight(turn)?.open.first()?.engine.clone();
+        self.end_as(turn, &engine, end)
+    }
+
+    /// The same, served under a name of the provider's own.
+    pub(crate) fn end_as(&mut self, turn: &Subject, served: &str, end: End) -> Option<Charge> {
         let flight = self.world.routing.flights.get(turn)?;
         let open = flight.open.first()?;
         let usage = match end {
@@ -204,7 +210,7 @@ impl Driver {
                 _ => None,
             },
             reached_engine: !matches!(end, End::NeverSent),
-            ..Attempted::unknown(open.attempt, Name::new(&open.engine).unwrap())
+            ..Attempted::unknown(open.attempt, Name::new(served).unwrap())
         };
         let mut events = Events::new();
         let of = (turn, flight, open);
@@ -219,7 +225,8 @@ impl Driver {
         let closed =
             TurnClosed { ending: Ending::Committed, attempts: flight.attempts(), bytes_sent: None };
         let mut events = Events::new();
-        close(turn, &flight, self.now, &closed, &mut events).unwrap();
+        let decider = Some(&mut self.decider);
+        close(&self.world, decider, (turn, &flight), self.now, &closed, &mut events).unwrap();
         self.write(events);
     }
 
@@ -237,7 +244,8 @@ impl Driver {
             .collect();
         for (turn, flight) in orphans {
             let mut events = Events::new();
-            close(&turn, &flight, self.now, &orphaned(&flight), &mut events).unwrap();
+            let (decider, of) = (Some(&mut self.decider), (&turn, &flight));
+            close(&self.world, decider, of, self.now, &orphaned(&flight), &mut events).unwrap();
             self.write(events);
         }
     }

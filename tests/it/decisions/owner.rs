@@ -352,3 +352,40 @@ fn a_recorded_decision_is_explained() {
         assert!(told.contains(line), "{line}\n{told}");
     }
 }
+
+// The owner is killed, prices double, and the figure of a turn it left comes: under `ceiling` it counts no more than was
+// set aside, since by the prices of its dispatch it could not come to more. A void that comes late frees the money.
+#[test]
+fn law_7_holds_for_figures_that_come_after_a_restart() {
+    let (_folder, home) = home_with(POLICY);
+    let child = owner_elsewhere(&home);
+    let ledger = Ledger::open(&home, here()).unwrap();
+    for number in 1..=2 {
+        ledger.run(Queue::Turns, &ask(subject(number), 1)).unwrap();
+    }
+    kill(child);
+    std::fs::write(home.policy(), POLICY.replace("\"10\"", "\"20\"")).unwrap();
+    let end = |number: u64, attempted| {
+        let command = Command::EndAttempt { turn: subject(number), attempted };
+        ledger.run(Queue::Turns, &command).unwrap()
+    };
+    assert!(matches!(end(1, used(0, "acme/big", 1_000)), Outcome::Written { repeated: false, .. }));
+    let never = Attempted { reached_engine: false, ..Attempted::unknown(0, name("acme/big")) };
+    assert!(matches!(end(2, never.clone()), Outcome::Written { repeated: false, .. }));
+    assert!(matches!(end(2, never), Outcome::Written { repeated: true, .. }));
+    let spent = ledger.world().unwrap().routing.spend.conversation(&Bytes([1; 16])).known;
+    assert_eq!(spent, Pico(usd("0.02").0 + 8), "not 0.04");
+    // What was decided for an attempt is answered though the turn is over.
+    let planned = ledger.run(Queue::Turns, &ask(subject(1), 1)).unwrap();
+    assert_eq!(engine(&plan(planned)), Some("acme/big"));
+    ledger.close().unwrap();
+}
+
+#[test]
+fn no_limit_is_beyond_what_can_be_written_down() {
+    let limit = POLICY.replace("\"400\"", "\"100000000000000000001\"");
+    let (_folder, home) = home_with(&limit);
+    let failed = ferry(&home).args(["budget"]).output().unwrap();
+    let problem = String::from_utf8(failed.stderr).unwrap();
+    assert!(problem.contains("budgets.month.limit_usd"), "{problem}");
+}

@@ -401,3 +401,58 @@ fn over_the_whole_catalogue_cold_lies_between_expected_and_ceiling() {
     }
     assert!(weighed_engines > 28 * 1_000, "{weighed_engines}");
 }
+
+// Providers call a model by names of their own: it is charged at the price of the engine that was asked.
+#[test]
+fn a_model_served_under_its_dated_name_is_the_one_that_was_asked() {
+    let mut driver = Driver::new(&policy(&["my-proxy/claude-x-1"], &[]), NOON);
+    driver.price("my-proxy/claude-x-1", rates("1", "1", None, None), Vec::new());
+    driver.price("anthropic/claude-x-1", rates("50", "50", None, None), Vec::new());
+    let (turn, _) = driver.ask(Wants::default());
+    let charge = driver.end_as(
+        &turn,
+        "claude-x-1-20260101",
+        End::Used { prompt: 1_000, output: 0, read: 0 },
+    );
+    assert_eq!(charge.unwrap().cost.amount(), Some(usd("0.001")));
+    let (turn, _) = driver.ask(Wants::default());
+    let other = driver.end_as(&turn, "claude-x-2", End::Used { prompt: 1_000, output: 0, read: 0 });
+    assert_eq!(other.unwrap().basis.label(), "estimated", "another model, of no known price");
+}
+
+// What hangs up on the way passes marks too.
+#[test]
+fn a_hang_up_passes_marks() {
+    let mut driver = driver(&policy(&["acme/m1"], &[("day", budget(All, Day, "0.03"))]));
+    let (turn, _) = driver.ask(Wants::default());
+    driver.close(&turn);
+    let kinds = events::kind::KindTable::current();
+    let marks = driver.log.stored().values().flat_map(|stored| {
+        let (_, _, bytes) = events::entry::Entry::split(stored).unwrap();
+        let batch = events::batch::Batch::parse(bytes).unwrap();
+        let bodies: Vec<Option<u8>> = batch
+            .events()
+            .map(|event| match event.decode(&kinds).unwrap() {
+                events::event::Body::BudgetCrossed(crossed) => Some(crossed.percent),
+                _ => None,
+            })
+            .collect();
+        bodies.into_iter().flatten()
+    });
+    assert_eq!(marks.collect::<Vec<_>>(), [50], "0.0225 of 0.03");
+}
+
+// Law 6: what runs at home is charged nothing, however its turn ended.
+#[test]
+fn law_6_a_lost_turn_at_home_is_charged_the_same_again() {
+    let mut policy = policy(&["ollama/qwen3"], &[]);
+    policy.routing.local = vec!["ollama".to_owned()];
+    let mut driver = Driver::new(&policy, NOON);
+    let (turn, _) = driver.ask(Wants::default());
+    driver.close(&turn);
+    let start = replay::redecide::Start { snapshot: None, since: 0 };
+    let kinds = events::kind::KindTable::current();
+    let decider = super::driver::decider(&policy);
+    let made = replay::redecide::redecide(&driver.log, &kinds, decider, start, &mut || {}).unwrap();
+    assert_eq!((made.dispatches, made.charges, made.differing), (1, 1, 0));
+}

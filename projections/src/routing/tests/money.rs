@@ -157,18 +157,97 @@ fn no_turn_can_make_the_ledger_forget() {
     assert_eq!(told.routing.spend.conversation(&Bytes([1; 16])), Cost::exactly(Pico(7)));
 }
 
+// Days with spend are counted, not measured: a clock that is set ahead, and back, frees no money.
 #[test]
-fn accounts_keep_forty_days() {
+fn a_clock_set_ahead_makes_nothing_be_forgotten() {
     let mut told = Told::new();
-    told.turn(HOUR, 1, 1, ask(Some("gone"), None));
-    told.dispatch(HOUR, 1, 0, "acme/m1", Some(7));
-    told.close(HOUR, 1);
+    let day = 24 * HOUR;
+    let spend = |told: &mut Told, at: Millis, turn: u8, harness| {
+        told.turn(at, turn, turn, ask(Some(harness), None));
+        told.dispatch(at, turn, 0, "acme/m1", Some(7));
+        told.close(at, turn);
+    };
+    spend(&mut told, HOUR, 1, "gone");
+    spend(&mut told, 400 * day, 2, "pi");
+    told.turn(401 * day, 3, 3, None);
     let gone = Account::Client("gone".to_owned());
-    told.turn(40 * 24 * HOUR, 2, 2, ask(None, None));
-    assert_eq!(told.spent(&gone, 0, 2 * HOUR), Cost::exactly(Pico(7)));
-    told.turn(42 * 24 * HOUR, 3, 2, ask(None, None));
-    assert_eq!(told.spent(&gone, 0, 2 * HOUR), Cost::ZERO);
-    assert_eq!(told.routing.spend.names(Account::Client).count(), 0, "its place is free again");
+    assert_eq!(told.spent(&gone, 0, day), Cost::exactly(Pico(7)));
+    assert_eq!(told.routing.spend.conversation(&Bytes([1; 16])), Cost::exactly(Pico(7)));
+    for later in 0..45 {
+        let turn = u8::try_from(10 + later).unwrap();
+        spend(&mut told, (500 + later) * day, turn, "pi");
+    }
+    assert_eq!(told.spent(&gone, 0, day), Cost::ZERO, "more than forty days with spend ago");
+    assert_eq!(told.routing.spend.conversation(&Bytes([1; 16])), Cost::ZERO);
+    assert_eq!(told.routing.spend.names(Account::Client).count(), 1, "its place is free again");
+}
+
+// A name keeps its account though others take the last places while its turn is on its way.
+#[test]
+fn names_in_flight_take_their_place() {
+    let mut told = Told::new();
+    let names: Vec<String> = (0..NAMES_MAX + 2).map(|index| format!("h{index:03}")).collect();
+    let mut last = 0;
+    for (index, name) in names.iter().enumerate() {
+        last = u8::try_from(index).unwrap();
+        told.turn(0, last, last, ask(Some(name), None));
+        told.dispatch(1, last, 0, "acme/m1", Some(4));
+    }
+    let account = |told: &Told, turn: u8| {
+        told.routing.flights.get(&Bytes([turn; 16])).unwrap().accounts[0].clone()
+    };
+    assert_eq!(account(&told, 0), Account::Client("h000".to_owned()));
+    assert_eq!(account(&told, last), Account::Client(OTHERS.to_owned()));
+    for turn in (0..=last).rev() {
+        told.result(2, turn, 0, "acme/m1", anthropic(10, 0, 0, 1), charged(4));
+    }
+    assert_eq!(told.spent(&Account::Client(OTHERS.to_owned()), 0, HOUR), Cost::exactly(Pico(8)));
+    assert_eq!(told.spent(&Account::Client("h000".to_owned()), 0, HOUR), Cost::exactly(Pico(4)));
+}
+
+// However many dispatches another author claims for a turn, it can be closed.
+#[test]
+fn a_turn_has_a_bounded_number_of_attempts() {
+    let mut told = Told::new();
+    told.turn(0, 1, 1, ask(None, None));
+    for attempt in 0..200 {
+        told.dispatch(1, 1, attempt, "acme/m1", Some(4));
+    }
+    let flight = told.routing.flights.get(&Bytes([1; 16])).unwrap();
+    assert_eq!((flight.open.len(), flight.tried.len()), (64, 64));
+}
+
+// A better figure for an attempt counts for its turn, too.
+#[test]
+fn a_correction_is_part_of_what_its_turn_has_cost() {
+    let mut told = Told::new();
+    told.turn(0, 1, 1, ask(None, None));
+    told.dispatch(1, 1, 0, "acme/m1", Some(15));
+    let estimated = Charge { basis: ChargeBasis::Estimated, cost: Cost::exactly(Pico(15)) };
+    told.result(2, 1, 0, "acme/m1", Usage::default(), Some(estimated));
+    let amend = Amend {
+        attempt: 0,
+        engine: name("acme/m1"),
+        turn_at: 0,
+        replaces: Usage::default(),
+        usage: Usage::default(),
+        turn: None,
+        booking: Some(events::payload::Booking {
+            dispatched: 1,
+            engine: name("acme/m1"),
+            conversation: Bytes([1; 16]),
+            harness: None,
+            project: None,
+            kind: None,
+            was: estimated,
+            now: charged(1).unwrap(),
+        }),
+        reason: events::payload::AmendReason::ProviderFinal,
+    };
+    told.tell(3, 1, &Body::Amend(amend));
+    let flight = told.routing.flights.get(&Bytes([1; 16])).unwrap();
+    assert_eq!(flight.spent, Cost::exactly(Pico(1)));
+    assert_eq!(told.spent(&Account::All, 0, HOUR), Cost::exactly(Pico(1)));
 }
 
 proptest! {
