@@ -93,7 +93,9 @@ impl<'r> Room<'r> {
         let reserved = reserved(routing, instance, span);
         let today = rule.budget.paced.then(|| {
             let day = rule.zone.day(now);
-            let used = (spent_and_reserved(routing, instance, day)).known;
+            let used = (self::spent(routing, instance, day)
+                + self::reserved(routing, instance, day))
+            .known;
             let before = (spent + reserved).known - used;
             let left = Pico((rule.budget.limit - before).0.max(0));
             let days = i128::from(rule.zone.days_left_in_month(now).max(1));
@@ -195,8 +197,4 @@ fn reserved(routing: &Routing, instance: &Instance, span: Span) -> Cost {
         span.holds(open.dispatched) && instance.counts(turn, flight, open)
     });
     counted.map(|(.., open)| open.reserved.map_or(Cost::UNKNOWN, Cost::exactly)).sum()
-}
-
-fn spent_and_reserved(routing: &Routing, instance: &Instance, span: Span) -> Cost {
-    spent(routing, instance, span) + reserved(routing, instance, span)
 }

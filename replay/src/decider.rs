@@ -211,7 +211,7 @@ impl Decider {
         Arc::clone(self.market.get_or_insert_with(made))
     }
 
-    /// Follows an event, once the world was told of it.
+    /// Follows an event that counts, before the world is told of it.
     pub fn saw(&mut self, world: &World, context: &Context, body: &Body<'_>) {
         match body {
             Body::Price(_) | Body::PriceBook(_) => self.market = None,
@@ -278,9 +278,34 @@ impl Decider {
         open: &Open,
         end: &AttemptEnd<'_>,
     ) -> Charge {
-        let held = self.at_dispatch.get(&(*turn, open.attempt)).cloned();
-        let market = held.unwrap_or_else(|| self.market(world));
+        let (market, _) = self.market_at_dispatch(world, turn, open.attempt);
         charge(open, &market, end)
+    }
+
+    /// The prices that held when an attempt was dispatched; false beside those of now, where they are not known any more.
+    fn market_at_dispatch(
+        &mut self,
+        world: &World,
+        turn: &Subject,
+        attempt: u16,
+    ) -> (Arc<Market>, bool) {
+        let held = self.at_dispatch.get(&(*turn, attempt)).cloned();
+        held.map_or_else(|| (self.market(world), false), |market| (market, true))
+    }
+
+    /// Writes the marks of budgets that a charge passes.
+    fn mark(
+        &mut self,
+        world: &World,
+        (turn, flight, open): (&Subject, &Flight, &Open),
+        now: Millis,
+        charge: Charge,
+        events: &mut Events,
+    ) -> Result<(), EventError> {
+        let market = self.market(world);
+        let inputs = Inputs { world, rules: &self.rules, market: &market, now };
+        let marks = crossings(inputs, turn, flight, open, charge);
+        marks.iter().try_for_each(|mark| events.push(now, *turn, mark))
     }
 
     /// Writes the end of an attempt in flight: its result, with its charge, and the marks of budgets it passes.
@@ -297,11 +322,7 @@ impl Decider {
     ) -> Result<Charge, EventError> {
         let charge = self.charge(world, turn, open, &attempted.end());
         events.push(now, *turn, &attempted.result(flight.arrival.at, charge))?;
-        let market = self.market(world);
-        let inputs = Inputs { world, rules: &self.rules, market: &market, now };
-        for crossed in crossings(inputs, turn, flight, open, charge) {
-            events.push(now, *turn, &crossed)?;
-        }
+        self.mark(world, (turn, flight, open), now, charge, events)?;
         Ok(charge)
     }
 
@@ -314,9 +335,7 @@ impl Decider {
         attempted: &Attempted<'_>,
     ) -> Booking<'b> {
         let open = open_again(&booking, reserved, attempted.attempt);
-        let held = self.at_dispatch.get(&(*turn, attempted.attempt)).cloned();
-        let is_held = held.is_some();
-        let market = held.unwrap_or_else(|| self.market(world));
+        let (market, is_held) = self.market_at_dispatch(world, turn, attempted.attempt);
         let mut now = charge(&open, &market, &attempted.end());
         // The prices that held then are not known any more: by those it could not come to more than was set aside.
         if let (ChargeBasis::Priced, false, ReserveBasis::Ceiling, Some(most)) =
@@ -357,18 +376,15 @@ pub fn close(
     closed: &TurnClosed,
     events: &mut Events,
 ) -> Result<(), EventError> {
-    let mut marks = Vec::new();
-    let market = decider.as_deref_mut().map(|decider| decider.market(world));
     for open in &flight.open {
         let Ok(engine) = Name::new(&open.engine) else { continue };
         let attempted = Attempted::unknown(open.attempt, engine);
-        events.push(now, *turn, &attempted.result(flight.arrival.at, open.estimated()))?;
-        if let Some((decider, market)) = decider.as_deref().zip(market.as_deref()) {
-            let inputs = Inputs { world, rules: &decider.rules, market, now };
-            marks.extend(crossings(inputs, turn, flight, open, open.estimated()));
+        let charge = open.estimated();
+        events.push(now, *turn, &attempted.result(flight.arrival.at, charge))?;
+        if let Some(decider) = decider.as_deref_mut() {
+            decider.mark(world, (turn, flight, open), now, charge, events)?;
         }
     }
-    marks.iter().try_for_each(|mark| events.push(now, *turn, mark))?;
     events.push(now, *turn, closed)
 }
 

@@ -125,7 +125,7 @@ impl Live {
                 Err(Stop::Refused(problem))
             }
             // What was decided for it stands, though the turn may be over by now.
-            Some(_) | None => self.planned_before(turn, attempt, group),
+            _ => self.planned_before(turn, attempt, group),
         }
     }
 

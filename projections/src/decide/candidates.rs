@@ -1,7 +1,7 @@
 //! The engines that could take a turn: what each is expected to cost, how much it takes to reserve, why it cannot.
 
 use events::money::Pico;
-use events::payload::{Arm, CacheTtl, Exclusion, Forecast, Name, Reservation, ReserveBasis};
+use events::payload::{Arm, Exclusion, Forecast, Name, Reservation, ReserveBasis};
 use serde::Serialize;
 
 use super::Inputs;
@@ -63,12 +63,6 @@ impl<'d> Candidate<'d> {
             horizon: self.weighed.horizon,
             excluded: self.excluded,
         }
-    }
-
-    /// How long its cache writes are to be kept.
-    #[must_use]
-    pub const fn ttl(&self) -> CacheTtl {
-        self.weighed.ttl
     }
 }
 

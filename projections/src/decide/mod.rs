@@ -11,8 +11,8 @@ use events::hash::{Domain, digest};
 use events::ids::{Digest, Millis, Subject};
 use events::money::Pico;
 use events::payload::{
-    BudgetFact, BudgetScope, Choice, Dispatch, Exclusion, ExclusionCount, MadeBy, Name, Purpose,
-    Refusal, RefusalReason, TurnTier,
+    BudgetFact, BudgetScope, Choice, Dispatch, Exclusion, ExclusionCount, MadeBy, Purpose, Refusal,
+    RefusalReason, TurnTier,
 };
 use serde::Serialize;
 
@@ -236,7 +236,7 @@ impl<'d> Making<'d> {
             attempt: self.flight.attempts(),
             engine: chosen.engine,
             choice,
-            cache_ttl: chosen.ttl(),
+            cache_ttl: chosen.weighed.ttl,
             max_output: chosen.max_output,
             reserved: chosen.reservation,
             forecast: chosen.forecast(),
@@ -314,16 +314,5 @@ impl<'d> Making<'d> {
         };
         // Writing plain data to memory has no way to fail.
         digest(Domain::Decision, &rmp_serde::to_vec(&record).unwrap_or_default())
-    }
-}
-
-impl<'d> Decision<'d> {
-    /// The engine it goes to.
-    #[must_use]
-    pub const fn engine(&self) -> Option<Name<'d>> {
-        match self {
-            Self::Dispatch(dispatch) => Some(dispatch.engine),
-            Self::Refusal(_) => None,
-        }
     }
 }

@@ -7,7 +7,7 @@ use events::event::Body;
 use events::ids::{Millis, Subject};
 use events::money::Pico;
 use events::payload::{
-    Amend, Ask, Charge, ChargeBasis, Dispatch, DispatchResult, Parts, ReserveBasis, Turn, TurnKind,
+    Amend, Ask, Charge, ChargeBasis, Dispatch, DispatchResult, ReserveBasis, Turn, TurnKind,
 };
 use serde::{Deserialize, Serialize};
 
@@ -37,8 +37,6 @@ pub struct Arrival {
     pub client: String,
     /// Longest prefix of its prompt that was sent before, if known.
     pub prefix_tokens: Option<u32>,
-    /// What is new in its prompt.
-    pub news: Option<Parts>,
 }
 
 impl Arrival {
@@ -48,7 +46,6 @@ impl Arrival {
             lane: (turn.conversation, turn.subagent),
             client: turn.client.as_str().to_owned(),
             prefix_tokens: turn.prefix_tokens,
-            news: turn.news,
         }
     }
 }
