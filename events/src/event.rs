@@ -8,8 +8,8 @@ use crate::ids::{Digest, Millis, Subject};
 use crate::kind::{Kind, KindTable, PayloadError};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_EVENTS_MAX, EVENT_BYTES_MAX};
 use crate::payload::{
-    Actor, Amend, BudgetCrossed, ClockCorrected, Dispatch, DispatchResult, Finding, Import,
-    LedgerOpened, Price, PriceBook, Refusal, Turn, TurnClosed,
+    Actor, Amend, BudgetCrossed, ClockCorrected, Dispatch, DispatchResult, EngineFault, Feedback,
+    Finding, Import, LedgerOpened, PolicySet, Price, PriceBook, Refusal, Turn, TurnClosed,
 };
 
 /// Most bytes of a batch's events, each behind its length.
@@ -46,11 +46,14 @@ pub enum Body<'a> {
     Actor(Actor),
     Price(Price<'a>),
     PriceBook(PriceBook<'a>),
+    Policy(PolicySet<'a>),
     Turn(Turn<'a>),
     Dispatch(Dispatch<'a>),
     Refusal(Refusal<'a>),
     Result(DispatchResult<'a>),
     TurnClosed(TurnClosed),
+    EngineFault(EngineFault<'a>),
+    Feedback(Feedback<'a>),
     Amend(Amend<'a>),
     Import(Import<'a>),
     Finding(Finding),

@@ -173,15 +173,30 @@ pub fn engine_subject(name: &str) -> Bytes16 {
     Bytes(out)
 }
 
+/// Subject of the policies of a scope, likewise.
+#[must_use]
+pub fn policy_subject(scope: &str) -> Bytes16 {
+    let mut out = [0; 16];
+    out.copy_from_slice(&digest(Domain::Policy, scope.as_bytes()).0[..16]);
+    Bytes(out)
+}
+
 /// A keyed draw in `0..65,536`, fixed by (ledger id, event, purpose): adding one changes no other.
 #[must_use]
 pub fn draw_u16(ledger: &Bytes32, event: &[u8], purpose: &str) -> u16 {
-    let drawn = Hasher::new(Domain::Draw)
-        .fixed(ledger.as_slice())
-        .part(event)
-        .part(purpose.as_bytes())
-        .finish();
+    let drawn = drawn(ledger, event, purpose);
     u16::from_be_bytes([drawn.0[0], drawn.0[1]])
+}
+
+/// The same in `0..2^32`.
+#[must_use]
+pub fn draw_u32(ledger: &Bytes32, event: &[u8], purpose: &str) -> u32 {
+    let drawn = drawn(ledger, event, purpose);
+    u32::from_be_bytes([drawn.0[0], drawn.0[1], drawn.0[2], drawn.0[3]])
+}
+
+fn drawn(ledger: &Bytes32, event: &[u8], purpose: &str) -> Digest {
+    Hasher::new(Domain::Draw).fixed(ledger.as_slice()).part(event).part(purpose.as_bytes()).finish()
 }
 
 #[cfg(test)]

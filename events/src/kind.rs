@@ -21,6 +21,8 @@ impl Kind {
     pub const PRICE: Self = Self(3);
     /// An import of prices ended.
     pub const PRICE_BOOK: Self = Self(4);
+    /// Rules changed.
+    pub const POLICY: Self = Self(5);
     /// A request arrived.
     pub const TURN: Self = Self(6);
     /// Something billable is about to be handed to an engine.
@@ -31,6 +33,10 @@ impl Kind {
     pub const RESULT: Self = Self(9);
     /// The client has its end of a turn.
     pub const TURN_CLOSED: Self = Self(10);
+    /// An engine failed.
+    pub const ENGINE_FAULT: Self = Self(11);
+    /// A person judged an answer.
+    pub const FEEDBACK: Self = Self(12);
     /// A better figure arrived.
     pub const AMEND: Self = Self(14);
     /// A source was read.

@@ -2,6 +2,8 @@
 
 /// Longest event, header and payload, in bytes.
 pub const EVENT_BYTES_MAX: usize = 64 * 1024;
+/// Longest policy, in bytes of TOML.
+pub const POLICY_BYTES_MAX: usize = 48 * 1024;
 /// Most events in one batch.
 pub const BATCH_EVENTS_MAX: usize = 1024;
 /// Longest batch, header and events, in bytes.
@@ -29,4 +31,4 @@ pub const RATE_USD_MAX: u64 = 1_000_000;
 /// thousand turns. A million of them fit into 128 bits.
 pub const AMOUNT_PICO_MAX: u128 = 10_u128.pow(32);
 
-const _: () = assert!(EVENT_BYTES_MAX < BATCH_BYTES_MAX);
+const _: () = assert!(POLICY_BYTES_MAX < EVENT_BYTES_MAX && EVENT_BYTES_MAX < BATCH_BYTES_MAX);

@@ -10,8 +10,9 @@ use crate::event::Payload;
 use crate::ids::Subject;
 use crate::kind::{Kind, KindSpec, KindTable, VersionError};
 use crate::payload::{
-    Actor, Amend, Ask, BudgetCrossed, ClockCorrected, Dispatch, DispatchResult, Finding, Import,
-    LedgerOpened, Price, PriceBook, Refusal, Stream, Turn, TurnClosed,
+    Actor, Amend, Ask, BudgetCrossed, ClockCorrected, Dispatch, DispatchResult, EngineFault,
+    Feedback, Finding, Import, LedgerOpened, PolicySet, Price, PriceBook, Refusal, Stream, Turn,
+    TurnClosed,
 };
 
 /// The decoder and canonical check of one version of a payload.
@@ -72,13 +73,16 @@ macro_rules! payloads {
 payloads! {
     LEDGER_OPENED "ledger-opened" Node LedgerOpened LedgerOpened;
     ACTOR "actor" Node Actor Actor;
-    PRICE "price" Proxy Price Price<'_>;
+    PRICE "price" Proxy Price Price<'_>, checks quality;
     PRICE_BOOK "price-book" Proxy PriceBook PriceBook<'_>;
+    POLICY "policy" People Policy PolicySet<'_>;
     TURN "turn" Proxy Turn Turn<'_>, checks ask, also about conversation_of_turn;
     DISPATCH "dispatch" Proxy Dispatch Dispatch<'_>;
     REFUSAL "refusal" Proxy Refusal Refusal<'_>;
     RESULT "result" Proxy Result DispatchResult<'_>, checks usage;
     TURN_CLOSED "turn-closed" Proxy TurnClosed TurnClosed;
+    ENGINE_FAULT "engine-fault" Proxy EngineFault EngineFault<'_>;
+    FEEDBACK "feedback" People Feedback Feedback<'_>;
     AMEND "amend" Proxy Amend Amend<'_>, checks usage replaces, also about conversation_of_amend;
     IMPORT "import" Proxy Import Import<'_>;
     FINDING "finding" Node Finding Finding;

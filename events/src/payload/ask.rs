@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Name;
+use super::{Features, Name};
 use crate::codes::codes;
 use crate::limits::TOKENS_MAX;
 
@@ -55,14 +55,12 @@ pub struct Ask<'a> {
     pub harness: Option<Name<'a>>,
     /// The project it is for.
     pub project: Option<Name<'a>>,
-    /// Its kind, where known.
+    /// Its kind, where the client states it; else its features tell.
     pub kind: Option<TurnKind>,
-    /// Its prompt, estimated, in tokens.
-    pub prompt_tokens: u32,
+    /// What it is like.
+    pub features: Features,
     /// No tokenizer makes more of its prompt than this many tokens.
     pub prompt_tokens_max: u32,
-    /// Images in it.
-    pub images: u32,
     /// The longest answer the client takes, in tokens.
     pub max_output: Option<u32>,
 }
@@ -73,12 +71,13 @@ impl Ask<'_> {
     /// # Errors
     /// What is wrong, in words.
     pub fn check(&self) -> Result<(), &'static str> {
-        let figures = [self.prompt_tokens_max, self.images, self.max_output.unwrap_or(0)];
+        self.features.check()?;
+        let figures = [self.prompt_tokens_max, self.max_output.unwrap_or(0)];
         if figures.iter().any(|figure| *figure > TOKENS_MAX) {
             return Err("a token count is larger than any request");
         }
-        if self.prompt_tokens > self.prompt_tokens_max {
-            return Err("the estimated prompt is longer than the longest it can be");
+        if self.features.prompt_tokens.is_some_and(|counted| counted > self.prompt_tokens_max) {
+            return Err("the counted prompt is longer than the longest it can be");
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BudgetFact, Name, TurnTier};
+use super::{BudgetFact, Name, TurnKind, TurnTier};
 use crate::bytes::Bytes16;
 use crate::codes::codes;
 use crate::cost::Cost;
@@ -50,6 +50,8 @@ codes! {
         Switched = 3 "switched",
         /// It is the cheapest, and the first would not fit a budget.
         Downgraded = 4 "downgraded",
+        /// Every engine that could take the turn is cooling off: it is tried all the same.
+        LastEligible = 5 "last_eligible",
     }
 }
 
@@ -80,6 +82,28 @@ codes! {
         PriceUnknown = 3 "price_unknown",
         /// What it would take is more than a budget has left.
         OverBudget = 4 "over_budget",
+        /// Policy denies it, or it is a kind of engine that is never selected.
+        Denylisted = 5 "denylisted",
+        /// Policy allows others only.
+        NotAllowlisted = 6 "not_allowlisted",
+        /// It is free, and policy leaves such engines out.
+        FreeTierExcluded = 7 "free_tier_excluded",
+        /// The turn offers tools, and it takes none.
+        NoToolSupport = 8 "no_tool_support",
+        /// The turn holds images, and it takes none.
+        NoImageSupport = 9 "no_image_support",
+        /// It is not known to be good enough for the tier.
+        BelowQualityFloor = 10 "below_quality_floor",
+        /// It is dearer than the tier may be.
+        OverPriceCeiling = 11 "over_price_ceiling",
+        /// It fails too often.
+        Untrusted = 12 "untrusted",
+        /// It takes too long.
+        OverLatencyCeiling = 13 "over_latency_ceiling",
+        /// There is no key for its upstream.
+        NoCredential = 14 "no_credential",
+        /// It failed a moment ago.
+        CoolingOff = 15 "cooling_off",
     }
 }
 
@@ -109,12 +133,74 @@ pub struct Forecast {
     pub ceiling: Cost,
 }
 
+codes! {
+    /// How a turn's kind was told.
+    ClassSource {
+        /// By its features.
+        Heuristic = 1 "heuristic",
+        /// Its client states it.
+        Stated = 2 "stated",
+    }
+}
+
+/// What kind of work a turn is taken for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Class {
+    /// The kind.
+    pub kind: TurnKind,
+    /// How hard, in thousandths of 0 to 1.
+    pub score: u16,
+    /// How far from the nearest border of its tier, in thousandths: 1,000 is as far as can be.
+    pub confidence: u16,
+    /// Terms of the score that are not known.
+    pub unknown_terms: u8,
+    /// How it was told.
+    pub source: ClassSource,
+}
+
+codes! {
+    /// Why a turn is looked after at another tier than it asks for.
+    TierReason {
+        /// Its profile knows no such tier.
+        Profile = 1 "profile",
+        /// Its lane is held at the tier it was served at.
+        Held = 2 "held",
+        /// A lane goes down by so many tiers at once.
+        MaxDowngrade = 3 "max_downgrade",
+        /// A harder tier that is not certain has to be asked for twice.
+        UpgradeDeferred = 4 "upgrade_deferred",
+        /// To see how an easier tier does.
+        Explored = 5 "explored",
+        /// No engine of the tier can take it.
+        Widened = 6 "widened",
+        /// Its lane stays where it is while tools run.
+        ToolLoop = 7 "tool_loop",
+        /// A budget has no more room for it.
+        Downgraded = 8 "downgraded",
+    }
+}
+
+/// A draw that decided something, so that what was learned of it can be weighed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Draw {
+    /// What was drawn, of 2^32.
+    pub drawn: u32,
+    /// Below how much the turn explores, of 2^32.
+    pub below: u32,
+    /// The chance of what came of it, in thousandths.
+    pub propensity: u16,
+}
+
 /// One of the engines that could have taken a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arm<'a> {
     /// The engine.
     #[serde(borrow)]
     pub engine: Name<'a>,
+    /// The chance that it does it well, in thousandths.
+    pub chance: u16,
+    /// How good it is said to be on the axis that counts, in tenths of a point; `None`: nobody says.
+    pub quality: Option<u16>,
     /// This turn.
     pub expected: Cost,
     /// This turn and those to come, as far as the horizon goes.
@@ -150,6 +236,20 @@ pub struct Dispatch<'a> {
     pub engine: Name<'a>,
     /// How it came to be chosen.
     pub choice: Choice,
+    /// What the turn is taken for.
+    pub class: Class,
+    /// The tier it is served at.
+    pub tier: TurnTier,
+    /// Why it is served at another tier than it asks for, in the order it came about.
+    pub moved: Vec<TierReason>,
+    /// The draw on whether to explore, where policy explores.
+    pub draw: Option<Draw>,
+    /// Filters that were lifted because nothing passed them: 0 none, 1 price ceilings, 2 quality floors too, 3 trust and
+    /// latency too,
+    /// 4 cool-offs too.
+    pub relaxed: u8,
+    /// Its prompt, estimated, in tokens.
+    pub prompt_tokens: u32,
     /// How long its cache writes are to be kept.
     pub cache_ttl: CacheTtl,
     /// The longest answer it is asked for, in tokens.
@@ -160,10 +260,10 @@ pub struct Dispatch<'a> {
     pub forecast: Forecast,
     /// The engine the lane's last turn was served by, while something is warm there.
     pub warm: Option<Name<'a>>,
-    /// The tier the lane is held at, where the turn asks for an easier one.
-    pub held: Option<TurnTier>,
     /// The chosen engine, then others in order of preference: at most 12, fewer where names are long.
     pub arms: Vec<Arm<'a>>,
+    /// Engines that were looked at.
+    pub looked_at: u16,
     /// How many engines were excluded, by reason.
     pub excluded: Vec<ExclusionCount>,
     /// The budgets with the least left, at most 4.

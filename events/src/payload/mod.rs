@@ -11,10 +11,14 @@ mod budget;
 mod charge;
 mod clock_corrected;
 mod dispatch;
+mod engine_fault;
+mod features;
+mod feedback;
 mod finding;
 mod import;
 mod ledger_opened;
 mod name;
+mod policy;
 mod price;
 mod price_book;
 mod raw_usage;
@@ -30,15 +34,19 @@ pub use budget::{BudgetCrossed, BudgetFact, BudgetPeriod, BudgetScope};
 pub use charge::{Booking, Charge, ChargeBasis};
 pub use clock_corrected::ClockCorrected;
 pub use dispatch::{
-    Arm, CacheTtl, Choice, Dispatch, Exclusion, ExclusionCount, Forecast, MadeBy, Purpose,
-    Reservation, ReserveBasis,
+    Arm, CacheTtl, Choice, Class, ClassSource, Dispatch, Draw, Exclusion, ExclusionCount, Forecast,
+    MadeBy, Purpose, Reservation, ReserveBasis, TierReason,
 };
+pub use engine_fault::{EngineFault, FaultClass};
+pub use features::{Anatomy, Effort, Features, Keywords, TextSize};
+pub use feedback::{Feedback, Verdict};
 pub use finding::{Finding, FindingCode};
 pub use import::Import;
 pub use ledger_opened::LedgerOpened;
 pub(crate) use name::is_printable_ascii;
 pub use name::{Name, NameError, SourceKey};
-pub use price::{Price, Rates, Tier, Window};
+pub use policy::PolicySet;
+pub use price::{Capabilities, Price, Quality, Rates, Tier, Window};
 pub use price_book::PriceBook;
 pub use raw_usage::RawPairs;
 pub use refusal::{Refusal, RefusalReason};

@@ -46,7 +46,54 @@ pub struct Window {
     pub rates: Rates,
 }
 
-/// An engine's price list.
+/// What an engine can do. `None` is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capabilities {
+    /// True when it takes tools.
+    pub tools: Option<bool>,
+    /// True when it takes images.
+    pub images: Option<bool>,
+    /// True when it can reason.
+    pub reasoning: Option<bool>,
+    /// The longest answer it gives, in tokens.
+    pub output: Option<u32>,
+}
+
+/// How good an engine is said to be, in tenths of a point of 0 to 100. `None` is unscored, which is not zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quality {
+    /// At thinking.
+    pub intelligence: Option<u16>,
+    /// At code.
+    pub coding: Option<u16>,
+    /// At working with tools.
+    pub agentic: Option<u16>,
+}
+
+impl Quality {
+    /// The best there can be.
+    pub const MAX: u16 = 1_000;
+
+    /// True when nothing is scored.
+    #[must_use]
+    pub const fn is_unscored(&self) -> bool {
+        self.intelligence.is_none() && self.coding.is_none() && self.agentic.is_none()
+    }
+
+    /// Checks that the scores are in range.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let mut scores = [self.intelligence, self.coding, self.agentic].into_iter().flatten();
+        if scores.any(|score| score > Self::MAX) {
+            return Err("a score is above 100");
+        }
+        Ok(())
+    }
+}
+
+/// An engine's price list, and what the same list says it can do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Price<'a> {
     /// The engine, `provider/model`.
@@ -60,6 +107,10 @@ pub struct Price<'a> {
     pub tiers: Vec<Tier>,
     /// Windows; the first that holds the instant applies.
     pub windows: Vec<Window>,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// How good it is said to be.
+    pub quality: Quality,
     /// Where the prices were read.
     pub source: Name<'a>,
 }

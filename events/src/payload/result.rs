@@ -41,6 +41,8 @@ pub struct DispatchResult<'a> {
     pub parts: Option<Parts>,
     /// Why the answer ended.
     pub finish: Finish,
+    /// From request to the first of the answer (text, reasoning or a tool call), in milliseconds.
+    pub first_ms: Option<u32>,
     /// From request to last byte, in milliseconds.
     pub latency_ms: Option<u32>,
     /// What it is charged with; `None` where it is only told of, and priced when somebody asks.
