@@ -1,0 +1,21 @@
+//! The binary logarithm, in integers.
+
+/// Bits after the point of [`log2`].
+pub(crate) const LOG_BITS: u32 = 40;
+
+/// The binary logarithm of a positive number, with [`LOG_BITS`] after the point, by repeated squaring: each square gives
+/// a bit. Of nothing it is that of one.
+#[must_use]
+pub(crate) fn log2(number: u64) -> u64 {
+    let number = number.max(1);
+    let whole = number.ilog2();
+    let mut mantissa = u128::from(number) << (63 - whole);
+    let mut log = u64::from(whole);
+    for _ in 0..LOG_BITS {
+        mantissa = (mantissa * mantissa) >> 63;
+        let bit = mantissa >> 64;
+        mantissa >>= bit;
+        log = (log << 1) | u64::from(bit == 1);
+    }
+    log
+}
