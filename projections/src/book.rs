@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use events::event::Body;
 use events::ids::{Digest, Seq};
-use events::payload::{Name, Price, PriceBook, Rates, Tier, Window};
+use events::payload::{Capabilities, Name, Price, PriceBook, Quality, Rates, Tier, Window};
+use events::rate::Rate;
 use serde::{Deserialize, Serialize};
 
 use crate::names::{Step, candidates, model_of};
 use crate::projection::{Context, Order, Projection, SnapshotError, restored, snapshot_of};
+use crate::quality::{Axis, fill};
 use crate::table::Table;
 
 /// An engine's price, with the event that states it.
@@ -24,6 +26,10 @@ pub struct EnginePrice {
     pub tiers: Vec<Tier>,
     /// Windows by time of day.
     pub windows: Vec<Window>,
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// How good it is said to be.
+    pub quality: Quality,
     /// Where the price was read.
     pub source: String,
     /// Position of the price event; `None` for a price from outside the ledger.
@@ -40,16 +46,43 @@ impl EnginePrice {
             rates: price.rates,
             tiers: price.tiers.clone(),
             windows: price.windows.clone(),
+            capabilities: price.capabilities,
+            quality: price.quality,
             source: price.source.as_str().to_owned(),
             seq,
         }
     }
 
-    /// True when it charges the same, wherever and whenever that was read.
+    /// True when it says the same of the same engine, wherever and whenever that was read: what it charges, can do
+    /// and is worth. An import that asks only for the prices would keep capabilities a list has since corrected.
     #[must_use]
-    pub fn charges_the_same(&self, other: &Self) -> bool {
-        let terms = |price: &Self| (price.context, price.rates);
-        terms(self) == terms(other) && self.tiers == other.tiers && self.windows == other.windows
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        let Self {
+            engine,
+            context,
+            rates,
+            tiers,
+            windows,
+            capabilities,
+            quality,
+            source: _,
+            seq: _,
+        } = self;
+        (engine, context, rates) == (&other.engine, &other.context, &other.rates)
+            && (tiers, windows) == (&other.tiers, &other.windows)
+            && (capabilities, quality) == (&other.capabilities, &other.quality)
+    }
+
+    /// True when nothing it is known to charge is above zero, at any size of prompt and at any time. Unless both input
+    /// and output are known to cost nothing, it is not free but unknown.
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        let nothing = Some(Rate::ZERO);
+        let others = self.tiers.iter().map(|tier| tier.rates);
+        let mut all =
+            others.chain(self.windows.iter().map(|window| window.rates)).chain([self.rates]);
+        (self.rates.input, self.rates.output) == (nothing, nothing)
+            && all.all(|rates| charges_nothing(&rates))
     }
 
     /// True when prompt and output fit the engine's context, or the context is unknown.
@@ -58,6 +91,22 @@ impl EnginePrice {
         self.context
             .is_none_or(|context| u64::from(prompt) + u64::from(output) <= u64::from(context))
     }
+}
+
+fn charges_nothing(rates: &Rates) -> bool {
+    let Rates {
+        input,
+        output,
+        cache_read,
+        cache_write_5m,
+        cache_write_1h,
+        reasoning,
+        image,
+        request,
+    } = *rates;
+    let all =
+        [input, output, cache_read, cache_write_5m, cache_write_1h, reasoning, image, request];
+    all.into_iter().flatten().all(|rate| rate == Rate::ZERO)
 }
 
 /// Where a price is from: what is nearer to a person goes first, under whichever of a model's names it stands.
@@ -122,6 +171,9 @@ pub struct Book {
     names: Table<(), BookNames>,
     /// What a person says that recorded names stand for: no part of the state a ledger folds to.
     mapped: BTreeMap<String, String>,
+    /// What the price of an engine itself says of its quality, where missing axes were filled from elsewhere: no part
+    /// of that state either.
+    own_quality: BTreeMap<String, Quality>,
 }
 
 impl Book {
@@ -146,10 +198,40 @@ impl Book {
     #[must_use]
     pub fn with(mut self, prices: impl IntoIterator<Item = EnginePrice>) -> Self {
         for price in prices {
+            self.own_quality.remove(&price.engine);
             self.engines.insert(price.engine.clone(), price);
         }
         self.settle();
         self
+    }
+
+    /// The same book, with the axes an engine's own price does not score filled from elsewhere.
+    #[must_use]
+    pub fn scored(mut self, elsewhere: impl Fn(&EnginePrice) -> Option<Quality>) -> Self {
+        let scored = |price: &EnginePrice| {
+            let quality = fill(price.quality, elsewhere(price));
+            (quality != price.quality).then(|| (price.engine.clone(), quality))
+        };
+        let scored: Vec<(String, Quality)> = self.engines().filter_map(scored).collect();
+        for (engine, quality) in scored {
+            if let Some(price) = self.engines.get_mut(&engine) {
+                let own = std::mem::replace(&mut price.quality, quality);
+                // A second filling leaves what the price itself says.
+                self.own_quality.entry(engine).or_insert(own);
+            }
+        }
+        self.settle();
+        self
+    }
+
+    /// True when an engine's score on an axis is not its own price's, but filled from elsewhere.
+    #[must_use]
+    pub fn is_filled(&self, engine: &str, axis: Axis) -> bool {
+        let score = |quality: &Quality| axis.of(quality);
+        let own = self.own_quality.get(engine);
+        own.is_some_and(|own| {
+            score(own) != self.engine(engine).and_then(|price| score(&price.quality))
+        })
     }
 
     /// The same book with these names in the place of its own.
@@ -228,7 +310,7 @@ type State = (BTreeMap<String, EnginePrice>, BTreeMap<(), BookNames>);
 
 impl Projection for Book {
     const NAME: &'static str = "book";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
     const ORDER: Order = Order::Local;
 
     fn genesis() -> Self {
@@ -236,6 +318,7 @@ impl Projection for Book {
             engines: Table::new("book.engines"),
             names: Table::new("book.names"),
             mapped: BTreeMap::new(),
+            own_quality: BTreeMap::new(),
         }
     }
 
@@ -280,6 +363,10 @@ impl Projection for Book {
             engines: Table::of("book.engines", engines),
             names: Table::of("book.names", names),
             mapped: BTreeMap::new(),
+            own_quality: BTreeMap::new(),
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! Packs models.dev's prices into the book ferry bundles, with the 1-hour write rates of LiteLLM's list.
+//! Packs models.dev's prices and capabilities into the book ferry bundles, with the 1-hour write rates of LiteLLM's list.
 //!
 //! `cargo run -p replay --example pack_book -- models_dev.json litellm.json > replay/book/default.msgpack`
 #![expect(clippy::disallowed_methods, reason = "a tool reads files")]

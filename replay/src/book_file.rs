@@ -4,13 +4,16 @@
 //! { "source": "my prices", "dated": "2026-07-02", "unit": "USD per 1,000,000 tokens",
 //!   "engines": { "acme/m1": { "context": 200000, "input": "3", "output": "15", "cache_read": "0.3",
 //!     "tiers": [ { "above_context": 200000, "input": "6" } ],
-//!     "windows": [ { "from": "16:30", "to": "00:30", "input": "1.5" } ] } },
+//!     "windows": [ { "from": "16:30", "to": "00:30", "input": "1.5" } ],
+//!     "capabilities": { "tools": true, "images": false, "reasoning": true, "output": 64000 },
+//!     "quality": { "intelligence": "55", "coding": "62.5", "agentic": "48" } } },
 //!   "aliases": { "m1": "acme/m1" },
 //!   "families": [ ["m1-", "m1"] ],
 //!   "rows": [ ["all m1", "all:m1"] ] }
 //! ```
 //!
-//! `image` and `request` are dollars each; every other rate is dollars per million tokens.
+//! `image` and `request` are dollars each; every other rate is dollars per million tokens. Scores are of 0 to 100, with
+//! at most one digit after the point. What is left out is unknown.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,13 +23,14 @@ use events::event::Body;
 use events::hash::{Domain, digest, engine_subject};
 use events::ids::{AuthorId, Digest, Millis, Subject};
 use events::log::Log;
-use events::payload::{Name, Price, PriceBook, Rates, Tier, Window};
+use events::payload::{Capabilities, Name, Price, PriceBook, Quality, Rates, Tier, Window};
 use events::rate::{DecimalError, Rate};
 use projections::book::Book;
 use projections::projection::{Context, Projection as _};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 
+use crate::prices::abilities::{CapabilitiesFile, QualityFile};
 use crate::strategy::{Strategy, StrategyError};
 use crate::writer::{WriteError, Writer};
 
@@ -82,6 +86,10 @@ struct EngineFile {
     tiers: Vec<OverrideFile>,
     #[serde(default)]
     windows: Vec<OverrideFile>,
+    #[serde(default)]
+    capabilities: CapabilitiesFile,
+    #[serde(default)]
+    quality: QualityFile,
 }
 
 #[derive(Debug, Deserialize)]
@@ -130,6 +138,8 @@ struct EngineRates {
     rates: Rates,
     tiers: Vec<Tier>,
     windows: Vec<Window>,
+    capabilities: Capabilities,
+    quality: Quality,
 }
 
 impl BookFile {
@@ -198,6 +208,8 @@ impl BookFile {
                 rates: rates.rates,
                 tiers: rates.tiers.clone(),
                 windows: rates.windows.clone(),
+                capabilities: rates.capabilities,
+                quality: rates.quality,
                 source: Name::new(&self.file.source).ok()?,
             })
         })
@@ -317,7 +329,18 @@ fn engine_rates(engine: &str, file: &EngineFile) -> Result<EngineRates, BookFile
             rates: rates_of!(window, &at),
         });
     }
-    Ok(EngineRates { context: file.context, rates: rates_of!(file, &at), tiers, windows })
+    let quality = file.quality.quality().map_err(|(axis, text)| {
+        let problem = "is no score; write 0 to 100 as \"62.5\", or leave it out if unknown";
+        field(&format!("{at}.quality.{axis}"), text, problem)
+    })?;
+    Ok(EngineRates {
+        context: file.context,
+        rates: rates_of!(file, &at),
+        tiers,
+        windows,
+        capabilities: file.capabilities.capabilities(),
+        quality,
+    })
 }
 
 fn field(field: &str, value: &str, problem: impl Into<String>) -> BookFileError {

@@ -1,10 +1,10 @@
-//! The bundled price book: every priced entry of models.dev, as of one day.
+//! The bundled price book: every priced entry of models.dev, as of one day, with what it says each engine can do.
 //!
 //! It stands in `book/default.msgpack`, made by `examples/pack_book.rs`; where it comes from is told in
 //! `docs/data.md`.
 
 use events::hash::{Domain, digest};
-use events::payload::{Name, Rates, Tier};
+use events::payload::{Capabilities, Name, Quality, Rates, Tier};
 use serde::{Deserialize, Serialize};
 
 use crate::dates::is_date;
@@ -29,19 +29,21 @@ pub enum DefaultBookError {
     Unsuitable(&'static str),
 }
 
-/// The book as bundled. Most entries repeat the terms of another: those stand once.
+/// The book as bundled. Most entries repeat the terms of another, and its capabilities: those stand once.
 #[derive(Debug, Serialize, Deserialize)]
 struct BookFile {
     dated: String,
     unpriced: u64,
     /// Distinct terms, in the order of their first engine.
     terms: Vec<(Rates, Vec<Tier>)>,
+    /// Distinct capabilities, in the order of their first engine.
+    capabilities: Vec<Capabilities>,
     /// Providers by name, each with its models by name.
     providers: Vec<(String, Vec<ModelFile>)>,
 }
 
-/// A model: name, context and its place among the terms.
-type ModelFile = (String, Option<u32>, usize);
+/// A model: name, context, its place among the terms and among the capabilities.
+type ModelFile = (String, Option<u32>, usize, usize);
 
 /// The bundled book's prices. Decoded anew at each call, in a few milliseconds.
 ///
@@ -83,6 +85,7 @@ pub fn pack(list: &PriceList) -> Result<Vec<u8>, DefaultBookError> {
         dated: dated.clone(),
         unpriced: list.unpriced,
         terms: Vec::new(),
+        capabilities: Vec::new(),
         providers: Vec::new(),
     };
     for price in &list.prices {
@@ -92,18 +95,26 @@ pub fn pack(list: &PriceList) -> Result<Vec<u8>, DefaultBookError> {
         let Some((provider, model)) = price.engine.split_once('/') else {
             return unsuitable("an engine of it has no provider");
         };
-        let terms = (price.rates, price.tiers.clone());
-        let index = file.terms.iter().position(|known| *known == terms).unwrap_or_else(|| {
-            file.terms.push(terms);
-            file.terms.len() - 1
-        });
-        let entry = (model.to_owned(), price.context, index);
+        if !price.quality.is_unscored() {
+            return unsuitable("an engine of it is scored");
+        }
+        let terms = place_of(&mut file.terms, (price.rates, price.tiers.clone()));
+        let capabilities = place_of(&mut file.capabilities, price.capabilities);
+        let entry = (model.to_owned(), price.context, terms, capabilities);
         match file.providers.last_mut() {
             Some((name, models)) if name == provider => models.push(entry),
             _ => file.providers.push((provider.to_owned(), vec![entry])),
         }
     }
     Ok(rmp_serde::to_vec(&file)?)
+}
+
+/// Where a value stands in a list of distinct values, to which it is added if need be.
+fn place_of<T: PartialEq>(values: &mut Vec<T>, value: T) -> usize {
+    values.iter().position(|known| *known == value).unwrap_or_else(|| {
+        values.push(value);
+        values.len() - 1
+    })
 }
 
 fn unpack(bytes: &[u8]) -> Result<PriceList, DefaultBookError> {
@@ -113,17 +124,24 @@ fn unpack(bytes: &[u8]) -> Result<PriceList, DefaultBookError> {
     }
     let mut prices = Vec::new();
     for (provider, models) in file.providers {
-        for (model, context, index) in models {
+        for (model, context, terms, capabilities) in models {
             let engine = format!("{provider}/{model}");
-            let (rates, tiers) = file
-                .terms
-                .get(index)
-                .cloned()
-                .ok_or_else(|| DefaultBookError::Damaged(format!("'{engine}' has no terms")))?;
+            let lacks = |what: &str| DefaultBookError::Damaged(format!("'{engine}' has no {what}"));
+            let (rates, tiers) = file.terms.get(terms).cloned().ok_or_else(|| lacks("terms"))?;
+            let capabilities =
+                *file.capabilities.get(capabilities).ok_or_else(|| lacks("capabilities"))?;
             if Name::new(&engine).is_err() {
                 return Err(DefaultBookError::Damaged(format!("'{engine}' is no name")));
             }
-            prices.push(ListedPrice { engine, context, rates, tiers, windows: Vec::new() });
+            prices.push(ListedPrice {
+                engine,
+                context,
+                rates,
+                tiers,
+                windows: Vec::new(),
+                capabilities,
+                quality: Quality::default(),
+            });
         }
     }
     if let Some(pair) = prices.windows(2).find(|pair| pair[0].engine >= pair[1].engine) {
@@ -164,7 +182,7 @@ mod tests {
         assert_eq!((book.prices.len(), book.unpriced), (4_894, 382));
         let tiered = book.prices.iter().filter(|price| !price.tiers.is_empty()).count();
         assert_eq!(tiered, 190);
-        let digest = "af162d106b59936cdf709c3ac7ae61a9445d4686b64ec458caaecabc9b71b00f";
+        let digest = "1bff5786dbda88aea945d24d4d6debddfe6736454393902c53bb67ce993b8c27";
         assert_eq!(book.digest.to_string(), digest);
         assert!(book.refused.is_empty());
     }
@@ -206,6 +224,48 @@ mod tests {
     }
 
     #[test]
+    fn capabilities_are_in_it() {
+        let book = default_book().unwrap();
+        let of = |engine: &str| book.engine(engine).unwrap().capabilities;
+        let all = Capabilities {
+            tools: Some(true),
+            images: Some(true),
+            reasoning: Some(true),
+            output: Some(64_000),
+        };
+        assert_eq!(of("anthropic/claude-opus-4-5"), all);
+        let coder = of("openrouter/qwen/qwen3-coder");
+        assert_eq!(
+            (coder.tools, coder.images, coder.reasoning),
+            (Some(true), Some(false), Some(false))
+        );
+        let knows = |known: fn(&Capabilities) -> bool| {
+            book.prices.iter().filter(|price| known(&price.capabilities)).count()
+        };
+        assert_eq!(knows(|can| can.tools == Some(true)), 3_891);
+        assert_eq!(knows(|can| can.images == Some(true)), 2_454);
+        assert_eq!(knows(|can| can.reasoning == Some(true)), 3_034);
+        assert_eq!(knows(|can| can.output.is_none()), 36);
+        assert!(book.prices.iter().all(|price| price.quality.is_unscored()));
+    }
+
+    // The rates of the book before it had capabilities, which a new packing has to give again.
+    #[test]
+    fn the_rates_are_those_of_the_book_before() {
+        let book = default_book().unwrap();
+        let rates: Vec<_> = book
+            .prices
+            .iter()
+            .map(|price| (&price.engine, price.context, price.rates, &price.tiers))
+            .collect();
+        let rates = digest(Domain::Book, &rmp_serde::to_vec(&rates).unwrap());
+        assert_eq!(
+            rates.to_string(),
+            "b601b8e7b0354f2e6d2892774e46f5b62627a33c324db69273de86c7eb147af9"
+        );
+    }
+
+    #[test]
     fn tiers_are_in_it() {
         let book = default_book().unwrap();
         let gemini = "google/gemini-2.5-pro";
@@ -225,16 +285,18 @@ mod tests {
             dated: "2026-07-02".to_owned(),
             unpriced: 0,
             terms: vec![(Rates::default(), Vec::new())],
-            providers: vec![("a".to_owned(), vec![("m".to_owned(), None, 0)])],
+            capabilities: vec![Capabilities::default()],
+            providers: vec![("a".to_owned(), vec![("m".to_owned(), None, 0, 0)])],
         };
         let read = |file: &BookFile| unpack(&rmp_serde::to_vec(file).unwrap());
         assert!(read(&book()).is_ok());
         for change in [
             |file: &mut BookFile| file.dated = "someday".to_owned(),
             |file: &mut BookFile| file.terms.clear(),
+            |file: &mut BookFile| file.capabilities.clear(),
             |file: &mut BookFile| file.providers[0].0 = "\n".to_owned(),
             |file: &mut BookFile| {
-                file.providers.push(("a".to_owned(), vec![("m".to_owned(), None, 0)]))
+                file.providers.push(("a".to_owned(), vec![("m".to_owned(), None, 0, 0)]))
             },
         ] {
             let mut file = book();

@@ -58,6 +58,8 @@ pub fn book_of(list: &PriceList) -> Book {
         rates: listed.rates,
         tiers: listed.tiers.clone(),
         windows: listed.windows.clone(),
+        capabilities: listed.capabilities,
+        quality: listed.quality,
         source: source.clone(),
         seq: None,
     };
@@ -98,6 +100,8 @@ fn negotiated(book: &Book, engine: &str, rates: &Rates) -> EnginePrice {
             windows.iter_mut().for_each(|window| window.rates = laid_over(rates, &window.rates));
             windows
         }),
+        capabilities: known.map(|known| known.capabilities).unwrap_or_default(),
+        quality: known.map(|known| known.quality).unwrap_or_default(),
         source: POLICY_SOURCE.to_owned(),
         seq: None,
     }

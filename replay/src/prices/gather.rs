@@ -1,7 +1,8 @@
 //! Entries of any list, checked and brought into one order.
 
-use events::payload::{Name, Rates, Tier, Window};
+use events::payload::{Capabilities, Name, Quality, Rates, Tier, Window};
 
+use super::abilities::agreed;
 use super::rates::without_surcharges;
 use super::{ListedPrice, RefusedPrice};
 
@@ -31,6 +32,8 @@ pub(super) struct Terms {
     pub(super) rates: Rates,
     pub(super) tiers: Vec<Tier>,
     pub(super) windows: Vec<Window>,
+    pub(super) capabilities: Capabilities,
+    pub(super) quality: Quality,
 }
 
 impl Terms {
@@ -117,8 +120,16 @@ impl Gathered {
         });
         match engine {
             Ok(Engine { name, is_spelled }) => {
-                let Terms { context, rates, tiers, windows } = terms;
-                let price = ListedPrice { engine: name, context, rates, tiers, windows };
+                let Terms { context, rates, tiers, windows, capabilities, quality } = terms;
+                let price = ListedPrice {
+                    engine: name,
+                    context,
+                    rates,
+                    tiers,
+                    windows,
+                    capabilities,
+                    quality,
+                };
                 self.candidates.push(Candidate { entry: entry.to_owned(), is_spelled, price });
             }
             Err(refusal) => self.refuse(entry, refusal),
@@ -138,7 +149,8 @@ impl Gathered {
     /// The listed prices by engine, the refused entries by name, and how many had no price.
     ///
     /// An engine that stands more than once is listed if all its entries agree. Where a name the list
-    /// spells out meets one that was put together, the former counts; else none of them does.
+    /// spells out meets one that was put together, the former counts; else none of them does. Entries agree when they
+    /// charge the same: what they say beside it is kept as far as they agree on that too.
     pub(super) fn finish(mut self) -> (Vec<ListedPrice>, Vec<RefusedPrice>, u64) {
         let mut candidates = std::mem::take(&mut self.candidates);
         candidates.sort_by(|a, b| {
@@ -147,12 +159,16 @@ impl Gathered {
         let mut prices = Vec::new();
         for group in candidates.chunk_by(|a, b| a.price.engine == b.price.engine) {
             let first = &group[0];
-            let mut best = group.iter().filter(|other| other.is_spelled == first.is_spelled);
-            let is_agreed = best.all(|other| other.price == first.price);
+            let best = group.iter().filter(|other| other.is_spelled == first.is_spelled);
+            let is_agreed = best.clone().all(|other| charge_the_same(&other.price, &first.price));
             if is_agreed {
-                prices.push(first.price.clone());
+                let said =
+                    |candidate: &Candidate| (candidate.price.capabilities, candidate.price.quality);
+                let (capabilities, quality) = best.map(said).fold(said(first), agreed);
+                prices.push(ListedPrice { capabilities, quality, ..first.price.clone() });
             }
-            for other in group.iter().filter(|other| !is_agreed || other.price != first.price) {
+            let differs = |other: &&Candidate| !charge_the_same(&other.price, &first.price);
+            for other in group.iter().filter(|other| !is_agreed || differs(other)) {
                 let problem = "stands more than once, with other terms";
                 self.refuse(&other.entry, Refusal::new("engine", &other.price.engine, problem));
             }
@@ -160,6 +176,10 @@ impl Gathered {
         self.refused.sort();
         (prices, self.refused, self.unpriced)
     }
+}
+
+fn charge_the_same(a: &ListedPrice, b: &ListedPrice) -> bool {
+    (a.context, a.rates, &a.tiers, &a.windows) == (b.context, b.rates, &b.tiers, &b.windows)
 }
 
 /// A text of a list as it may be printed: short, and without control characters.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use events::payload::{Rates, Tier};
+use events::payload::{Capabilities, Quality, Rates, Tier};
 use serde_json::value::RawValue;
 
+use super::abilities::{flag, tokens};
 use super::gather::{Engine, Gathered, Refusal, Terms};
 use super::json::{Object, list, text, whole};
 use super::rates::{Scope, Slot, Unit, check_other_charges, rate};
@@ -70,8 +71,19 @@ fn terms(entry: &Object<'_>) -> Result<Option<Terms>, Refusal> {
     }
     check_other_charges(&rates, entry, "", is_other)?;
     let tiers = tiers.into_iter().map(|(from_prompt, rates)| Tier { from_prompt, rates });
-    let context = entry.get("max_input_tokens").and_then(whole).filter(|tokens| *tokens > 0);
-    Ok(Some(Terms { context, rates, tiers: tiers.collect(), windows: Vec::new() }))
+    Ok(Some(Terms {
+        context: entry.get("max_input_tokens").and_then(tokens),
+        rates,
+        tiers: tiers.collect(),
+        windows: Vec::new(),
+        capabilities: Capabilities {
+            tools: entry.get("supports_function_calling").and_then(flag),
+            images: entry.get("supports_vision").and_then(flag),
+            reasoning: entry.get("supports_reasoning").and_then(flag),
+            output: entry.get("max_output_tokens").and_then(tokens),
+        },
+        quality: Quality::default(),
+    }))
 }
 
 /// What a key is a rate of, and from which prompt on. Other service tiers (`_batches`, `_priority`,

@@ -4,6 +4,7 @@
 //! An entry is listed whole or not at all. A price that is not stated is unknown, never zero; one that
 //! cannot be kept exactly, or applies in a way ferry does not know, refuses its entry by name.
 
+pub(crate) mod abilities;
 mod gather;
 mod json;
 mod litellm;
@@ -17,7 +18,7 @@ use std::fmt;
 
 use events::hash::{Domain, digest};
 use events::ids::Digest;
-use events::payload::{Name, Price, Rates, Tier, Window};
+use events::payload::{Capabilities, Name, Price, Quality, Rates, Tier, Window};
 use serde_json::value::RawValue;
 
 use self::gather::{Gathered, Refusal};
@@ -67,6 +68,10 @@ pub struct ListedPrice {
     pub tiers: Vec<Tier>,
     /// Windows; the first that holds the instant applies.
     pub windows: Vec<Window>,
+    /// What it can do; what a list does not say is unknown.
+    pub capabilities: Capabilities,
+    /// How good the list says it is.
+    pub quality: Quality,
 }
 
 impl ListedPrice {
@@ -79,6 +84,8 @@ impl ListedPrice {
             rates: self.rates,
             tiers: self.tiers.clone(),
             windows: self.windows.clone(),
+            capabilities: self.capabilities,
+            quality: self.quality,
             source,
         })
     }
@@ -197,6 +204,8 @@ fn own_book(book: &BookFile, json: &[u8]) -> PriceList {
         rates: price.rates,
         tiers: price.tiers,
         windows: price.windows,
+        capabilities: price.capabilities,
+        quality: price.quality,
     };
     PriceList {
         format: ListFormat::Ferry,

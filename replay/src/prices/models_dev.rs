@@ -1,8 +1,9 @@
 //! models.dev: dollars per million tokens, by provider and model.
 
-use events::payload::Tier;
+use events::payload::{Capabilities, Quality, Tier};
 use serde_json::value::RawValue;
 
+use super::abilities::{flag, lists, tokens};
 use super::gather::{Engine, Gathered, Refusal, Terms};
 use super::json::{Object, list, text, whole};
 use super::rates::{Scope, Slot, Unit, check_other_charges, read};
@@ -45,7 +46,24 @@ fn terms(entry: &Object<'_>) -> Result<Option<Terms>, Refusal> {
     check_other_charges(&rates, &cost, "cost.", |key| OTHERS.contains(&key))?;
     let limit = entry.object("limit");
     let context = limit.and_then(|limit| whole(limit.get("context")?)).filter(|tokens| *tokens > 0);
-    Ok(Some(Terms { context, rates, tiers: tiers(&cost)?, windows: Vec::new() }))
+    Ok(Some(Terms {
+        context,
+        rates,
+        tiers: tiers(&cost)?,
+        windows: Vec::new(),
+        capabilities: capabilities(entry),
+        quality: Quality::default(),
+    }))
+}
+
+fn capabilities(entry: &Object<'_>) -> Capabilities {
+    let of = |holder: &str, key: &str| entry.object(holder)?.get(key);
+    Capabilities {
+        tools: entry.get("tool_call").and_then(flag),
+        images: of("modalities", "input").and_then(|raw| lists(raw, &["image"])),
+        reasoning: entry.get("reasoning").and_then(flag),
+        output: of("limit", "output").and_then(tokens),
+    }
 }
 
 fn tiers(cost: &Object<'_>) -> Result<Vec<Tier>, Refusal> {

@@ -1,8 +1,9 @@
 //! OpenRouter's models: texts of dollars per token, with overrides by prompt size or time of day.
 
-use events::payload::{Rates, Tier, Window};
+use events::payload::{Capabilities, Rates, Tier, Window};
 use serde_json::value::RawValue;
 
+use super::abilities::{lists, scores, tokens};
 use super::gather::{Engine, Gathered, Refusal, Terms};
 use super::json::{Object, list, text, whole};
 use super::rates::{Scope, Slot, Unit, check_other_charges, read};
@@ -61,8 +62,30 @@ fn terms(entry: &Object<'_>) -> Result<Option<Terms>, Refusal> {
     check_other_charges(&rates, &pricing, "pricing.", |key| OTHERS.contains(&key))?;
     let (tiers, windows) = overrides(&pricing)?;
     let context = entry.get("context_length").or_else(|| entry.get("context"));
-    let context = context.and_then(whole).filter(|tokens| *tokens > 0);
-    Ok(Some(Terms { context, rates, tiers, windows }))
+    Ok(Some(Terms {
+        context: context.and_then(tokens),
+        rates,
+        tiers,
+        windows,
+        capabilities: capabilities(entry),
+        quality: entry.get("benchmarks").map(scores).unwrap_or_default(),
+    }))
+}
+
+/// As answered, or in the shorter form a saved map has.
+fn capabilities(entry: &Object<'_>) -> Capabilities {
+    let within = |holder: &str, key: &str| entry.object(holder)?.get(key);
+    let first = |keys: [&str; 2]| keys.iter().find_map(|key| entry.get(key));
+    let parameters = first(["supported_parameters", "params"]);
+    let modalities =
+        within("architecture", "input_modalities").or_else(|| first(["input_modalities", "in"]));
+    let output = within("top_provider", "max_completion_tokens").or_else(|| entry.get("max_out"));
+    Capabilities {
+        tools: parameters.and_then(|raw| lists(raw, &["tools"])),
+        images: modalities.and_then(|raw| lists(raw, &["image"])),
+        reasoning: parameters.and_then(|raw| lists(raw, &["reasoning", "include_reasoning"])),
+        output: output.and_then(tokens),
+    }
 }
 
 fn overrides(pricing: &Object<'_>) -> Result<(Vec<Tier>, Vec<Window>), Refusal> {

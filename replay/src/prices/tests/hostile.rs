@@ -65,6 +65,13 @@ fn any_value() -> impl Strategy<Value = String> {
         "tier",
         "type",
         "size",
+        "tool_call",
+        "modalities",
+        "supported_parameters",
+        "benchmarks",
+        "artificial_analysis",
+        "coding_index",
+        "supports_vision",
     ]);
     let leaf = prop_oneof![
         word.clone().prop_map(|word| format!("{word:?}")),

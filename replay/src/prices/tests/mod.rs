@@ -1,5 +1,6 @@
 //! Lists as they are published, and as nobody should publish them.
 
+mod abilities;
 mod cases;
 mod hostile;
 mod litellm;
