@@ -246,6 +246,35 @@ impl Tariff {
         Part { kind: PartKind::ALL[index], units, rate, basis, amount }
     }
 
+    /// A request with nothing warm: the dearer of no cache and of writing all of the prompt for five minutes, since
+    /// some write rates are below the input rate. Of the answer so many tokens are (whole, reasoning).
+    #[must_use]
+    pub fn cold(&self, prompt: u32, (output, reasoning): (u32, u32), images: u32) -> Cost {
+        let cost = |kind: PartKind, units: u32| self.part(kind as usize, Some(units)).cost();
+        let uncached = cost(PartKind::Uncached, prompt);
+        let prompt = if self.states(PartKind::CacheWrite5m) {
+            let written = cost(PartKind::CacheWrite5m, prompt);
+            if written.known > uncached.known { written } else { uncached }
+        } else {
+            uncached
+        };
+        let reasoning = reasoning.min(output);
+        let mut cold = prompt + cost(PartKind::Output, output - reasoning);
+        if reasoning > 0 {
+            cold += cost(PartKind::Reasoning, reasoning);
+        }
+        if images > 0 {
+            cold += cost(PartKind::Images, images);
+        }
+        cold + cost(PartKind::Request, 1)
+    }
+
+    /// What a million units cost; `None` where the rate is unknown.
+    #[must_use]
+    pub fn per_million(&self, kind: PartKind) -> Option<Pico> {
+        self.rates[kind as usize].0.map(|rate| rate.times(1_000_000))
+    }
+
     /// True when the engine states a rate for the kind itself.
     #[must_use]
     pub fn states(&self, kind: PartKind) -> bool {

@@ -109,6 +109,12 @@ fn without_date(name: &str) -> Option<&str> {
         .then_some(rest)
 }
 
+/// True when a provider that says it was `served` means what was `asked`: providers call models by names of their own.
+#[must_use]
+pub fn is_the_same_model(served: &str, asked: &str) -> bool {
+    model_of(&canonical(served)) == model_of(&canonical(asked))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -52,6 +52,15 @@ impl Tariffs {
         known.map_or_else(|| Tariff::of(&self.price, at, prompt), |(_, tariff)| *tariff)
     }
 
+    /// What a turn costs with nothing warm; the same as [`Tariff::cold`].
+    #[must_use]
+    pub fn cold(&self, at: Millis, prompt: u32, answer: (u32, u32), images: u32) -> Cost {
+        match self.known.iter().find(|(from, _)| *from <= prompt) {
+            Some((_, tariff)) => tariff.cold(prompt, answer, images),
+            None => Tariff::of(&self.price, at, Some(prompt)).cold(prompt, answer, images),
+        }
+    }
+
     /// Shows every tariff a prompt of at most so many tokens may fall under, each with the longest prompt it may fall
     /// under it with.
     pub fn each_up_to(&self, at: Millis, prompt: u32, each: &mut dyn FnMut(u32, &Tariff)) {

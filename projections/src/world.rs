@@ -9,6 +9,7 @@ use serde_bytes::ByteBuf;
 
 use crate::book::Book;
 use crate::days::Days;
+use crate::in_force::Policies;
 use crate::keyring::{Key, Keyring};
 use crate::projection::{
     Context, Order, Projection, SnapshotError, combined, restored, snapshot_of,
@@ -46,6 +47,8 @@ pub struct World {
     pub keyring: Keyring,
     /// What engines charge.
     pub book: Book,
+    /// The rules in force.
+    pub policies: Policies,
     /// What happened per day.
     pub days: Days,
     /// What decisions on turns are made from.
@@ -59,7 +62,10 @@ impl World {
     pub fn tell(&mut self, context: &Context, body: &Body<'_>) -> Effect {
         self.counts.events += 1;
         self.counts.latest = self.counts.latest.max(context.received);
-        if !self.keyring.allows(context, body) || !self.follow_keys(context, body) {
+        let is_possible = self.keyring.allows(context, body)
+            && self.follow_keys(context, body)
+            && self.follows_rules(body);
+        if !is_possible {
             self.counts.without_effect += 1;
             return Effect::WithoutEffect;
         }
@@ -68,9 +74,18 @@ impl World {
             return Effect::Skipped;
         }
         self.book.apply(context, body);
+        self.policies.apply(context, body);
         self.days.apply(context, body);
         self.routing.apply(context, body);
         Effect::Applied
+    }
+
+    /// False for rules that do not follow on the ones in force.
+    fn follows_rules(&self, body: &Body<'_>) -> bool {
+        match body {
+            Body::Policy(set) => self.policies.follows(set),
+            _ => true,
+        }
     }
 
     /// Follows a change of keys; false when it is impossible, though its author may say such things.
@@ -85,13 +100,14 @@ impl World {
 
 impl Projection for World {
     const NAME: &'static str = "world";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
     const ORDER: Order = Order::Local;
 
     fn genesis() -> Self {
         Self {
             keyring: Keyring::new(),
             book: Book::genesis(),
+            policies: Policies::genesis(),
             days: Days::genesis(),
             routing: Routing::genesis(),
             counts: Counts::default(),
@@ -105,6 +121,7 @@ impl Projection for World {
     fn settle(&mut self) {
         self.keyring.settle();
         self.book.settle();
+        self.policies.settle();
         self.days.settle();
         self.routing.settle();
     }
@@ -117,6 +134,7 @@ impl Projection for World {
             &[
                 self.keyring.table().digest(),
                 self.book.digest(),
+                self.policies.digest(),
                 self.days.digest(),
                 self.routing.digest(),
                 counts,
@@ -125,17 +143,23 @@ impl Projection for World {
     }
 
     fn snapshot(&self) -> Vec<u8> {
-        let parts = [self.book.snapshot(), self.days.snapshot(), self.routing.snapshot()]
-            .map(ByteBuf::from);
+        let parts = [
+            self.book.snapshot(),
+            self.policies.snapshot(),
+            self.days.snapshot(),
+            self.routing.snapshot(),
+        ]
+        .map(ByteBuf::from);
         snapshot_of::<Self>(&(self.keyring.table(), parts, self.counts))
     }
 
     fn restore(bytes: &[u8]) -> Result<Self, SnapshotError> {
         let (keys, parts, counts): State = restored::<Self, _>(bytes)?;
-        let [book, days, routing] = &parts;
+        let [book, policies, days, routing] = &parts;
         Ok(Self {
             keyring: Keyring::of(keys),
             book: Book::restore(book)?,
+            policies: Policies::restore(policies)?,
             days: Days::restore(days)?,
             routing: Routing::restore(routing)?,
             counts,
@@ -143,4 +167,4 @@ impl Projection for World {
     }
 }
 
-type State = (BTreeMap<AuthorId, Key>, [ByteBuf; 3], Counts);
+type State = (BTreeMap<AuthorId, Key>, [ByteBuf; 4], Counts);

@@ -2,7 +2,7 @@
 
 use events::cost::Cost;
 use events::ids::{Millis, Subject};
-use events::payload::Rates;
+use events::payload::{Capabilities, Quality, Rates};
 use projections::book::{Book, EnginePrice};
 use projections::cost::{Basis, Bill, Part, Quantities, bill};
 use projections::gather::{Call, Window};
@@ -247,6 +247,8 @@ fn unpriced(quantities: &Quantities) -> [Part; 8] {
         rates: Rates::default(),
         tiers: Vec::new(),
         windows: Vec::new(),
+        capabilities: Capabilities::default(),
+        quality: Quality::default(),
         source: String::new(),
         seq: None,
     };

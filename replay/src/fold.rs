@@ -202,6 +202,34 @@ impl<'k> Fold<'k> {
         self.follow(log, foresee, &mut |_, _, _| {}, &mut |_, _| Ok(()))
     }
 
+    /// The same, up to the batch that holds a position.
+    ///
+    /// # Errors
+    /// As [`Fold::read`], but for what only the log's end shows.
+    pub fn read_foreseeing_until<L: ReadLog + ?Sized>(
+        &mut self,
+        log: &L,
+        position: Seq,
+        foresee: &mut Foresee<'_>,
+    ) -> Result<(), FoldError<L::Error>> {
+        let mut fault = None;
+        let start = self.chain.head().next;
+        log.read(start, &mut |key, stored| {
+            if key > position {
+                return ControlFlow::Break(());
+            }
+            match self.take(key, stored, foresee, &mut |_, _, _| {}) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(what) => {
+                    fault = Some(Fault { at: key, what });
+                    ControlFlow::Break(())
+                }
+            }
+        })
+        .map_err(FoldError::Store)?;
+        fault.map_or(Ok(()), |fault| Err(fault.into()))
+    }
+
     fn follow<L: ReadLog + ?Sized>(
         &mut self,
         log: &L,

@@ -100,6 +100,7 @@ impl<'a> ImportedTurn<'a> {
             raw_usage: self.raw_usage.clone(),
             parts: self.parts,
             finish: self.finish,
+            first_ms: None,
             latency_ms: self.latency_ms,
             charge: None,
         }

@@ -6,6 +6,8 @@
 
 pub mod book_file;
 mod chooser;
+pub mod considered;
+pub mod counterfactual;
 pub mod dates;
 pub mod decider;
 pub mod default_book;
@@ -16,7 +18,9 @@ pub mod fault;
 pub mod fold;
 pub mod import;
 pub mod naive;
+pub mod policy_file;
 pub mod prices;
+pub mod quality_table;
 pub mod redecide;
 pub mod report;
 pub mod reprice;

@@ -1,6 +1,6 @@
 //! Recorded decisions made again, and compared byte for byte (law 6).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use events::bytes::Bytes16;
 use events::event::Body;
@@ -16,6 +16,7 @@ use projections::projection::{Context, Projection as _};
 use projections::world::World;
 use serde::Serialize;
 
+use crate::considered::Considered;
 use crate::decider::Decider;
 use crate::fold::{Fold, FoldError, Signatures};
 
@@ -115,6 +116,76 @@ pub fn redecide<L: ReadLog + ?Sized>(
     Ok(remaking.finish())
 }
 
+/// A recorded decision made again, with everything it looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Remade {
+    /// Its position.
+    pub position: Seq,
+    /// Attempts before it.
+    pub attempt: u16,
+    /// True when it came out byte for byte as it was recorded.
+    pub is_equal: bool,
+    /// Everything it looked at.
+    #[serde(flatten)]
+    pub considered: Considered,
+}
+
+/// Makes the decisions at some positions again, where they can be: others' versions and policies decided otherwise.
+///
+/// # Errors
+/// [`FoldError`] at the first fault of the log.
+pub fn remake<L: ReadLog + ?Sized>(
+    log: &L,
+    kinds: &KindTable,
+    mut decider: Decider,
+    snapshot: Option<(World, Head)>,
+    positions: &BTreeSet<Seq>,
+) -> Result<Vec<Remade>, FoldError<L::Error>> {
+    let mut fold = match snapshot {
+        Some((world, head)) => Fold::resume(kinds, Signatures::Trust, world, head),
+        None => Fold::genesis(kinds, Signatures::Trust, log.head().ledger),
+    };
+    let mut made = Vec::new();
+    let Some(last) = positions.last() else { return Ok(made) };
+    fold.read_foreseeing_until(log, *last, &mut |world, context, body| {
+        if positions.contains(&context.seq) {
+            made.extend(made_again(&mut decider, world, context, body));
+        }
+        decider.saw(world, context, body);
+    })?;
+    Ok(made)
+}
+
+fn made_again(
+    decider: &mut Decider,
+    world: &World,
+    context: &Context,
+    recorded: &Body<'_>,
+) -> Option<Remade> {
+    let (made_by, attempt) = match recorded {
+        Body::Dispatch(dispatch) => (dispatch.made_by, dispatch.attempt),
+        Body::Refusal(refusal) => (refusal.made_by, refusal.attempt),
+        _ => return None,
+    };
+    let versions = (made_by.decide, u32::from(made_by.world)) == (VERSION, World::VERSION);
+    let ruling = decider.rules(world).ok()?;
+    let flight = world.routing.flights.get(&context.subject)?;
+    if !versions || ruling.rules.digest != made_by.policy {
+        return None;
+    }
+    let of = (&context.subject, flight);
+    let seen = decider.considered(world, of, context.received, None, |decision, making| {
+        let considered = Considered::new(&decision, making);
+        let again = match decision {
+            Decision::Dispatch(dispatch) => Body::Dispatch(dispatch),
+            Decision::Refusal(refusal) => Body::Refusal(refusal),
+        };
+        (encoded(&again) == encoded(recorded), considered)
+    });
+    let (is_equal, considered) = seen.ok()?;
+    Some(Remade { position: context.seq, attempt, is_equal, considered })
+}
+
 struct Remaking {
     decider: Decider,
     since: Millis,
@@ -149,12 +220,12 @@ impl Remaking {
         }
         if context.received >= self.since {
             match body {
-                Body::Dispatch(dispatch) if self.is_remade(&dispatch.made_by) => {
+                Body::Dispatch(dispatch) if self.is_remade(world, &dispatch.made_by) => {
                     self.open.insert((context.subject, dispatch.attempt), ());
                     self.made.reserved += dispatch.reserved.amount.unwrap_or(Pico::ZERO);
                     self.remake(world, context, dispatch.attempt, body);
                 }
-                Body::Refusal(refusal) if self.is_remade(&refusal.made_by) => {
+                Body::Refusal(refusal) if self.is_remade(world, &refusal.made_by) => {
                     self.remake(world, context, refusal.attempt, body);
                 }
                 Body::Result(result) => self.charge(world, context, result),
@@ -164,14 +235,15 @@ impl Remaking {
         self.decider.saw(world, context, body);
     }
 
-    fn is_remade(&mut self, made_by: &MadeBy) -> bool {
-        let MadeBy { decide, world, policy } = *made_by;
-        let reason = if (decide, u32::from(world)) != (VERSION, World::VERSION) {
-            NotRemade::OtherVersion { decide, world }
-        } else if policy != self.decider.rules().digest {
-            NotRemade::OtherPolicy { policy }
+    fn is_remade(&mut self, world: &World, made_by: &MadeBy) -> bool {
+        let MadeBy { decide, world: folds, policy } = *made_by;
+        let reason = if (decide, u32::from(folds)) != (VERSION, World::VERSION) {
+            NotRemade::OtherVersion { decide, world: folds }
         } else {
-            return true;
+            match self.decider.rules(world) {
+                Ok(ruling) if ruling.rules.digest == policy => return true,
+                _ => NotRemade::OtherPolicy { policy },
+            }
         };
         *self.not_remade.entry(reason).or_default() += 1;
         false
@@ -186,7 +258,8 @@ impl Remaking {
             };
             (encoded(&again), differences(recorded, &again))
         });
-        let (bytes, fields) = again.unwrap_or_else(|| {
+        // Where the rules make no sense nothing was said to be remade.
+        let (bytes, fields) = again.ok().flatten().unwrap_or_else(|| {
             (Vec::new(), vec![("turn", "decided".to_owned(), "not in flight".to_owned())])
         });
         self.hasher.part(&bytes);
@@ -216,7 +289,7 @@ impl Remaking {
             reported: (recorded.basis == ChargeBasis::Reported).then_some(recorded.cost.known),
             reached_engine: recorded.basis != ChargeBasis::Void,
         };
-        let again = self.decider.charge(world, &context.subject, open, &end);
+        let Ok(again) = self.decider.charge(world, &context.subject, open, &end) else { return };
         self.made.charged += again.cost.known;
         self.hasher.part(&rmp_serde::to_vec(&again).unwrap_or_default());
         if again == recorded {
@@ -284,7 +357,7 @@ fn outcome(body: &Body<'_>) -> String {
     }
 }
 
-fn fields(dispatch: &Dispatch<'_>) -> [(&'static str, String); 13] {
+fn fields(dispatch: &Dispatch<'_>) -> [(&'static str, String); 19] {
     [
         ("attempt", dispatch.attempt.to_string()),
         ("engine", dispatch.engine.to_string()),
@@ -294,7 +367,13 @@ fn fields(dispatch: &Dispatch<'_>) -> [(&'static str, String); 13] {
         ("reserved", format!("{:?}", dispatch.reserved)),
         ("forecast", format!("{:?}", dispatch.forecast)),
         ("warm", format!("{:?}", dispatch.warm)),
-        ("held", format!("{:?}", dispatch.held)),
+        ("class", format!("{:?}", dispatch.class)),
+        ("tier", dispatch.tier.label().to_owned()),
+        ("moved", format!("{:?}", dispatch.moved)),
+        ("draw", format!("{:?}", dispatch.draw)),
+        ("relaxed", dispatch.relaxed.to_string()),
+        ("prompt_tokens", dispatch.prompt_tokens.to_string()),
+        ("looked_at", dispatch.looked_at.to_string()),
         ("arms", format!("{:?}", dispatch.arms)),
         ("excluded", format!("{:?}", dispatch.excluded)),
         ("budgets", format!("{:?}", dispatch.budgets)),

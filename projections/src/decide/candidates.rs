@@ -1,184 +1,332 @@
-//! The engines that could take a turn: what each is expected to cost, how much it takes to reserve, why it cannot.
+//! The engines that could take a turn: the chance that each does it well, what it costs cold, and what stands in its
+//! way (router facts 4.1).
 
+use std::iter::Peekable;
+
+use events::cost::Cost;
+use events::ids::Millis;
 use events::money::Pico;
-use events::payload::{Arm, Exclusion, Forecast, Name, Reservation, ReserveBasis};
-use serde::Serialize;
+use events::payload::{Exclusion, TurnTier};
 
-use super::Inputs;
-use super::market::Offer;
-use crate::forecast::{Foreseen, Held, Horizon, Weighed, weigh};
-use crate::policy::Reserve;
-use crate::routing::flights::Flight;
-use crate::routing::lanes::{Lane, Warm};
+use super::asking::Asking;
+use super::catalogue::Offer;
+use super::field::{Entry, Field, TierAsks};
+use crate::cost::PartKind;
+use crate::days::day_of;
+use crate::estimates::{Chance, estimate};
+use crate::profiles::Milli;
+use crate::quality::on_axis;
+use crate::routing::learned::{EngineLabels, Expected};
+use crate::routing::service::Service;
+
+/// Tokens of an answer a context has to have room for beside the prompt.
+const ANSWER_ROOM: u64 = 1_024;
+/// How far an engine is trusted that nobody has tried, in thousandths.
+const UNTRIED: u32 = 900;
+
+/// How far filters are lifted when nothing passes them. What a turn cannot do without is never lifted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Relax {
+    /// All filters hold.
+    Nothing = 0,
+    /// But for price ceilings.
+    Prices = 1,
+    /// And quality floors.
+    Quality = 2,
+    /// And trust and latency.
+    Trust = 3,
+    /// And cool-offs: the last that could take the turn is tried all the same.
+    CoolOffs = 4,
+}
+
+impl Relax {
+    /// Each, the strictest first.
+    pub const ALL: [Self; 5] =
+        [Self::Nothing, Self::Prices, Self::Quality, Self::Trust, Self::CoolOffs];
+}
 
 /// An engine that could take a turn.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Candidate<'d> {
     /// The engine.
-    pub engine: Name<'d>,
-    /// What it is expected to cost.
-    pub weighed: Weighed,
-    /// Answer tokens expected of it.
-    pub output: u32,
-    /// The longest answer it is asked for.
-    pub max_output: u32,
-    /// True when its provider does not say what its cache holds.
-    pub cache_estimated: bool,
-    /// True while something of the lane is warm there.
-    pub is_warm: bool,
-    /// What has to be set aside for it.
-    pub reservation: Reservation,
-    /// Why it cannot take the turn.
-    pub excluded: Option<Exclusion>,
+    pub offer: &'d Offer,
+    /// Its place in the profile's own list.
+    pub place: u16,
+    /// How early it is preferred for the task; `None`: it is not.
+    pub preferred: Option<u16>,
+    /// The prompt as it sees it, in tokens.
+    pub prompt: u32,
+    /// The answer that is expected of it.
+    pub answer: Expected,
+    /// The turn with nothing warm: what engines are compared by.
+    pub cold: Cost,
+    /// The chance that it does it well.
+    pub chance: Chance,
+    /// Labels that speak for it and against it, faded, in thousandths.
+    pub labels: (u64, u64),
+    /// How good it is on the axis of the floors, in tenths of a point.
+    pub quality: Option<u16>,
+    /// How good it is on the axis engines are ranked on.
+    pub rank_quality: Option<u16>,
+    /// The chance of being served, in thousandths.
+    pub trust: u32,
+    /// How long it is expected to take, in milliseconds.
+    pub wait_ms: Option<u32>,
+    /// What nothing lifts.
+    hard: Option<Exclusion>,
+    /// It states that it is bad with tools, and tools are on offer.
+    below_agentic: bool,
+    is_untrusted: bool,
+    is_slow: bool,
+    is_cooling: bool,
 }
 
-impl<'d> Candidate<'d> {
-    /// True when it can take the turn.
+impl Candidate<'_> {
+    /// What keeps it from a turn at a tier, the first in the order of the filters.
     #[must_use]
-    pub const fn is_viable(&self) -> bool {
-        self.excluded.is_none()
+    pub fn exclusion(
+        &self,
+        (asks, floor): (&TierAsks, u16),
+        relax: Relax,
+        at: Millis,
+    ) -> Option<Exclusion> {
+        let late = matches!(
+            self.hard,
+            Some(Exclusion::NoImageSupport | Exclusion::ContextTooSmall | Exclusion::PriceUnknown)
+        );
+        if !late && self.hard.is_some() {
+            return self.hard;
+        }
+        if relax < Relax::Quality && self.below_agentic {
+            return Some(Exclusion::BelowQualityFloor);
+        }
+        if late && self.hard != Some(Exclusion::PriceUnknown) {
+            return self.hard;
+        }
+        // Floors of nothing are floors all the same: an engine nobody scores passes only those.
+        let is_below = floor > 0 && self.quality.is_none_or(|quality| quality < floor);
+        if relax < Relax::Quality && self.preferred.is_none() && is_below {
+            return Some(Exclusion::BelowQualityFloor);
+        }
+        if relax < Relax::Prices && self.is_over(asks, at) {
+            return Some(Exclusion::OverPriceCeiling);
+        }
+        if relax < Relax::Trust && self.is_untrusted {
+            return Some(Exclusion::Untrusted);
+        }
+        if relax < Relax::Trust && self.is_slow {
+            return Some(Exclusion::OverLatencyCeiling);
+        }
+        if relax < Relax::CoolOffs && self.is_cooling {
+            return Some(Exclusion::CoolingOff);
+        }
+        self.hard
     }
 
-    /// What has to be set aside, as budgets count it.
-    #[must_use]
-    pub fn needs(&self) -> Pico {
-        self.reservation.amount.unwrap_or(Pico::ZERO)
+    /// True when it is dearer than a tier may be, at the prompt's size.
+    fn is_over(&self, asks: &TierAsks, at: Millis) -> bool {
+        if asks.max_input.is_none() && asks.max_output.is_none() {
+            return false;
+        }
+        let Some(tariffs) = &self.offer.tariffs else { return false };
+        let tariff = tariffs.at(at, Some(self.prompt));
+        let is_over = |kind, most: Option<Pico>| {
+            most.is_some_and(|most| tariff.per_million(kind).is_some_and(|rate| rate > most))
+        };
+        is_over(PartKind::Uncached, asks.max_input) || is_over(PartKind::Output, asks.max_output)
+    }
+}
+
+/// What is known of the engines, walked along with them: both go by canonical name.
+struct Beside<'w, V: 'w, I: Iterator<Item = (&'w String, &'w V)>>(Peekable<I>);
+
+impl<'w, V, I: Iterator<Item = (&'w String, &'w V)>> Beside<'w, V, I> {
+    fn new(known: I) -> Self {
+        Self(known.peekable())
     }
 
-    pub(super) const fn forecast(&self) -> Forecast {
-        Forecast {
-            cache_read: self.weighed.read,
-            cache_estimated: self.cache_estimated,
-            output: self.output,
-            expected: self.weighed.expected,
-            cold: self.weighed.cold,
-            ceiling: self.weighed.ceiling,
+    fn of(&mut self, engine: &str) -> Option<&'w V> {
+        while self.0.next_if(|(known, _)| known.as_str() < engine).is_some() {}
+        self.0.peek().filter(|(known, _)| known.as_str() == engine).map(|(_, value)| *value)
+    }
+}
+
+/// Every engine of a field, by canonical name.
+pub(super) fn candidates<'d>(asking: &Asking<'d>, field: &'d Field) -> Vec<Candidate<'d>> {
+    let learned = &asking.inputs.world.routing.learned;
+    let mut answers = Beside::new(learned.answers());
+    let mut service = Beside::new(learned.service());
+    let mut labels = Beside::new(learned.labels());
+    let preferred = field.preferred(asking.kind().task);
+    let offers = asking.inputs.market.offers();
+    let walk = Walk::new(asking);
+    let mut candidates = Vec::with_capacity(field.entries.len());
+    for (index, entry) in field.entries.iter().enumerate() {
+        let offer = &offers[entry.offer];
+        let answer = answers
+            .of(&offer.canonical)
+            .map_or(Expected::UNSEEN, |seen| seen.expected(asking.kind()));
+        let mut candidate = walk.candidate(entry, offer, answer, labels.of(&offer.canonical));
+        candidate.preferred = preferred.and_then(|preferred| preferred[index]);
+        walk.serves(&mut candidate, service.of(&offer.canonical));
+        candidates.push(candidate);
+    }
+    candidates
+}
+
+/// What is worked out once for all engines.
+struct Walk<'a, 'd> {
+    asking: &'a Asking<'d>,
+    day: u32,
+    has_tools: bool,
+    needs_images: bool,
+    images: u32,
+    /// Under a budget every engine needs a price, or what policy states for those without.
+    needs_price: bool,
+    is_anything_cooling: bool,
+}
+
+impl<'a, 'd> Walk<'a, 'd> {
+    fn new(asking: &'a Asking<'d>) -> Self {
+        let images = asking.images();
+        let policy = &asking.inputs.rules.policy.routing;
+        Self {
+            asking,
+            day: day_of(asking.inputs.now),
+            has_tools: asking.has_tools(),
+            needs_images: images > 0 || asking.kind().task == events::payload::Task::Vision,
+            images,
+            needs_price: !asking.profile.budgets.is_empty() && policy.unknown_price.is_none(),
+            is_anything_cooling: !asking.inputs.world.routing.cool_offs.is_empty(),
         }
     }
 
-    pub(super) const fn arm(&self) -> Arm<'d> {
-        Arm {
-            engine: self.engine,
-            expected: self.weighed.expected,
-            horizon: self.weighed.horizon,
-            excluded: self.excluded,
+    fn candidate(
+        &self,
+        entry: &Entry,
+        offer: &'d Offer,
+        answer: Expected,
+        labels: Option<&EngineLabels>,
+    ) -> Candidate<'d> {
+        let asking = self.asking;
+        let prompt = asking.prompt(offer.family);
+        let hard = self.hard(entry, offer, prompt);
+        let cold = match &offer.tariffs {
+            Some(tariffs) if hard.is_none() => {
+                let answer = (answer.output, answer.reasoning);
+                tariffs.cold(asking.inputs.now, prompt, answer, self.images)
+            }
+            _ => Cost::UNKNOWN,
+        };
+        let (work, size) = asking.work;
+        let prior = Milli(offer.prior(work, size));
+        let of_kind = labels.and_then(|labels| labels.get(&asking.kind()));
+        let labels = of_kind.map_or((0, 0), |labels| labels.at(self.day));
+        let chance = match labels {
+            (0, 0) => Chance(u32::from(prior.0) * 1_000),
+            (verified, refuted) => estimate(prior, verified, refuted),
+        };
+        let on = |axis| on_axis(&offer.quality, axis).map(|(score, _)| score);
+        Candidate {
+            offer,
+            place: entry.place,
+            preferred: None,
+            prompt,
+            answer,
+            cold,
+            chance,
+            labels,
+            quality: on(asking.axis),
+            rank_quality: on(asking.rank_axis),
+            trust: UNTRIED,
+            wait_ms: None,
+            hard,
+            below_agentic: self.has_tools && self.is_below_agentic(offer),
+            is_untrusted: false,
+            is_slow: false,
+            is_cooling: self.is_cooling(offer),
         }
     }
-}
 
-/// What is the same for every candidate of a turn.
-pub struct Comparison<'d> {
-    inputs: Inputs<'d>,
-    flight: &'d Flight,
-    lane: Option<&'d Lane>,
-    horizon: Horizon,
-    /// Whether any budget applies.
-    is_budgeted: bool,
-}
-
-impl<'d> Comparison<'d> {
-    /// The comparison for a turn.
-    #[must_use]
-    pub fn new(inputs: Inputs<'d>, flight: &'d Flight, is_budgeted: bool) -> Self {
-        let routing = &inputs.world.routing;
-        let (arrival, rules) = (&flight.arrival, &inputs.rules.policy.routing);
-        let lane = routing.lanes.get(&arrival.lane);
-        let prompt = flight.asked.prompt_tokens;
-        let grew = lane.and_then(|lane| prompt.checked_sub(lane.prompt?)).filter(|grew| *grew > 0);
-        let horizon = Horizon {
-            turns: rules.horizon_turns,
-            grows_by: grew.unwrap_or(crate::routing::learned::ANSWER_TOKENS),
-            pauses: routing.lanes.pauses(&arrival.client, arrival.lane.1.is_some()),
-            ttl: rules.cache_ttl,
-        };
-        Self { inputs, flight, lane, horizon, is_budgeted }
-    }
-
-    /// The lane, where it has been served before.
-    #[must_use]
-    pub const fn lane(&self) -> Option<&'d Lane> {
-        self.lane
-    }
-
-    /// Weighs one engine.
-    #[must_use]
-    pub fn candidate(&self, engine: Name<'d>, offer: &Offer) -> Candidate<'d> {
-        let learned = &self.inputs.world.routing.learned;
-        let expected = learned.expected(&offer.canonical, self.flight.asked.kind);
-        let asked = &self.flight.asked;
-        let max_output =
-            asked.max_output.unwrap_or(self.inputs.rules.policy.routing.max_output_tokens);
-        let warm = self.warm(&offer.canonical);
-        let turn = Foreseen {
-            at: self.inputs.now,
-            prompt: asked.prompt_tokens,
-            prompt_max: asked.prompt_tokens_max,
-            images: asked.images,
-            output: expected.output.min(max_output),
-            reasoning: expected.reasoning,
-            output_max: max_output,
-        };
-        let weighed = offer.tariffs.as_ref().map_or(Weighed::UNPRICED, |tariffs| {
-            weigh(tariffs, &turn, self.held(&offer.canonical, warm), &self.horizon)
-        });
-        let fits = offer
-            .tariffs
-            .as_ref()
-            .is_none_or(|tariffs| tariffs.price().fits(turn.prompt, turn.output));
-        let reservation = self.reservation(offer, &weighed);
-        let excluded = if self.flight.has_tried(engine.as_str()) {
+    /// What nothing lifts, the first in the order of the filters.
+    fn hard(&self, entry: &Entry, offer: &Offer, prompt: u32) -> Option<Exclusion> {
+        let headroom = self.asking.inputs.rules.policy.routing.context_headroom;
+        let needed = (u64::from(prompt) * u64::from(headroom.0)).div_ceil(1_000) + ANSWER_ROOM;
+        if self.asking.flight.has_tried(&offer.name) {
             Some(Exclusion::FailedThisTurn)
-        } else if !fits {
+        } else if entry.standing.is_some() {
+            entry.standing
+        } else if self.has_tools && offer.capabilities.tools == Some(false) {
+            Some(Exclusion::NoToolSupport)
+        } else if self.needs_images && offer.capabilities.images == Some(false) {
+            Some(Exclusion::NoImageSupport)
+        } else if offer.context.is_some_and(|context| u64::from(context) < needed) {
             Some(Exclusion::ContextTooSmall)
-        } else if self.is_budgeted && reservation.amount.is_none() {
+        } else if self.needs_price && offer.tariffs.is_none() {
             Some(Exclusion::PriceUnknown)
         } else {
             None
-        };
-        Candidate {
-            engine,
-            weighed,
-            output: turn.output,
-            max_output,
-            cache_estimated: warm.is_some_and(|warm| warm.estimated),
-            is_warm: warm.is_some(),
-            reservation,
-            excluded,
         }
     }
 
-    /// What an engine holds of the lane, while it is kept.
-    fn warm(&self, canonical: &str) -> Option<&'d Warm> {
-        let warm = self.lane.and_then(|lane| lane.cache(canonical));
-        warm.filter(|warm| warm.is_alive(self.inputs.now))
+    /// Engines that do not say how good they are with tools pass.
+    fn is_below_agentic(&self, offer: &Offer) -> bool {
+        let least = self.asking.inputs.rules.policy.routing.min_agentic_for_tools;
+        offer.quality.agentic.is_some_and(|agentic| agentic < least)
     }
 
-    fn held(&self, canonical: &str, warm: Option<&Warm>) -> Held {
-        let habit = self.inputs.world.routing.lanes.habit(canonical);
-        let prefix = self.flight.arrival.prefix_tokens.unwrap_or(u32::MAX);
-        Held {
-            tokens: warm.map_or(0, |warm| warm.prompt.min(prefix)),
-            reliability: habit.reliability(),
-            written: habit.written(),
-        }
+    fn is_cooling(&self, offer: &Offer) -> bool {
+        let cool_offs = &self.asking.inputs.world.routing.cool_offs;
+        self.is_anything_cooling && cool_offs.until(&offer.name, self.asking.inputs.now).is_some()
     }
 
-    /// What has to be set aside. Under a budget an unknown price takes what policy states for such turns, or is none.
-    fn reservation(&self, offer: &Offer, weighed: &Weighed) -> Reservation {
-        let policy = &self.inputs.rules.policy.routing;
-        let (basis, cost) = match policy.reserve {
-            _ if offer.is_local => return reserve(ReserveBasis::Local, Pico::ZERO),
-            Reserve::Expected => (ReserveBasis::Expected, weighed.expected),
-            Reserve::Ceiling => (ReserveBasis::Ceiling, weighed.ceiling),
-        };
-        match (cost.amount(), policy.unknown_price.filter(|_| self.is_budgeted)) {
-            (Some(amount), _) => reserve(basis, amount),
-            (None, Some(stated)) => reserve(ReserveBasis::Stated, stated),
-            (None, None) => Reservation { basis: ReserveBasis::Unknown, amount: None },
+    /// How it has served.
+    fn serves(&self, candidate: &mut Candidate<'_>, service: Option<&Service>) {
+        let policy = &self.asking.inputs.rules.policy.routing;
+        let words = self.words(candidate);
+        let harness =
+            self.asking.flight.asked.harness.as_deref().filter(|_| policy.trust.by_harness);
+        let trust = service.map(|service| service.trust(harness)).unwrap_or_default();
+        if trust.attempts > 0 || words != (0, 0) {
+            candidate.trust = trust.rate(words);
+            candidate.is_untrusted =
+                trust.attempts >= policy.trust.min_attempts && candidate.trust < policy.trust.min.0;
         }
+        let Some(service) = service else { return };
+        let wait = service.latency.wait_ms(candidate.answer.output, policy.latency.min_samples);
+        candidate.wait_ms = wait;
+        candidate.is_slow =
+            wait.zip(policy.latency.max_wait_ms).is_some_and(|(wait, most)| wait > most);
+    }
+
+    /// What people say of it, as attempts in thousandths: (good, bad).
+    fn words(&self, candidate: &Candidate<'_>) -> (u64, u64) {
+        let trust = &self.asking.inputs.rules.policy.routing.trust;
+        let weight = u64::from(trust.feedback_weight.0);
+        if weight == 0 {
+            return (0, 0);
+        }
+        let labels = self.asking.inputs.world.routing.learned.labels_of(&candidate.offer.canonical);
+        let counts = labels
+            .into_iter()
+            .flatten()
+            .filter(|(kind, _)| !trust.feedback_by_task || kind.task == self.asking.kind().task);
+        let sums = counts.map(|(_, labels)| labels.at(self.day));
+        let (good, bad) = sums.fold((0, 0), |all, of| (all.0 + of.0, all.1 + of.1));
+        (good * weight / 1_000, bad * weight / 1_000)
     }
 }
 
-const fn reserve(basis: ReserveBasis, amount: Pico) -> Reservation {
-    Reservation { basis, amount: Some(amount) }
+/// The first of the tiers, nearest first and harder before easier, that lies between two (router facts 4.3).
+pub(super) fn widening(
+    tier: TurnTier,
+    (min, max): (TurnTier, TurnTier),
+) -> impl Iterator<Item = TurnTier> {
+    let at = |index: i8| TurnTier::ALL.iter().copied().find(|tier| *tier as i8 == index);
+    let from = tier as i8;
+    let steps = (0..4_i8).flat_map(move |step| {
+        let (up, down) = (at(from + step), at(from - step).filter(|_| step > 0));
+        [up, down]
+    });
+    steps.flatten().filter(move |tier| (min..=max).contains(tier))
 }

@@ -1,7 +1,6 @@
 //! What an attempt is charged with once it has ended, and the marks that its charge passes.
 
 use events::cost::Cost;
-use events::ids::Subject;
 use events::money::Pico;
 use events::payload::{BudgetCrossed, Charge, ChargeBasis, ReserveBasis};
 use events::usage::Usage;
@@ -9,8 +8,8 @@ use events::usage::Usage;
 use super::{Inputs, Market};
 use crate::budgets::{Instance, Room};
 use crate::cost::{PartKind, Quantities};
-use crate::names::{canonical, model_of};
-use crate::routing::flights::{Flight, Open};
+use crate::names::is_the_same_model;
+use crate::routing::flights::{Flight, Open, Stake};
 
 /// How an attempt ended, as far as money is concerned.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +27,7 @@ pub struct AttemptEnd<'e> {
 /// What an attempt is charged with: nothing where no byte reached the engine; else what the provider says; else its
 /// usage at the prices that held when it was dispatched; else what was set aside, as an estimate.
 #[must_use]
-pub fn charge(open: &Open, market: &Market, end: &AttemptEnd<'_>) -> Charge {
+pub fn charge(stake: &Stake<'_>, market: &Market, end: &AttemptEnd<'_>) -> Charge {
     let known = |basis, cost| Charge { basis, cost };
     if !end.reached_engine {
         return known(ChargeBasis::Void, Cost::ZERO);
@@ -36,23 +35,23 @@ pub fn charge(open: &Open, market: &Market, end: &AttemptEnd<'_>) -> Charge {
     if let Some(reported) = end.reported.filter(|reported| *reported >= Pico::ZERO) {
         return known(ChargeBasis::Reported, Cost::exactly(reported));
     }
-    if open.basis == ReserveBasis::Local {
+    if stake.basis == ReserveBasis::Local {
         return known(ChargeBasis::Priced, Cost::ZERO);
     }
-    let priced = priced(market, open, end);
-    priced.map_or_else(|| open.estimated(), |cost| known(ChargeBasis::Priced, cost))
+    let priced = priced(market, stake, end);
+    priced.map_or_else(|| stake.estimated(), |cost| known(ChargeBasis::Priced, cost))
 }
 
 /// Usage at its price; `None` where either is not known. A rate that only states "at least" leaves its mark.
-fn priced(market: &Market, open: &Open, end: &AttemptEnd<'_>) -> Option<Cost> {
+fn priced(market: &Market, stake: &Stake<'_>, end: &AttemptEnd<'_>) -> Option<Cost> {
     if end.usage.prompt.is_none() || end.usage.output.is_none() {
         return None;
     }
     // Providers call a model by names of their own: it is the one that was asked, at the price it was asked at.
-    let is_asked = model_of(&canonical(end.engine)) == model_of(&canonical(&open.engine));
-    let tariffs = market.tariffs(if is_asked { &open.engine } else { end.engine })?;
+    let is_asked = is_the_same_model(end.engine, stake.engine);
+    let tariffs = market.tariffs(if is_asked { stake.engine } else { end.engine })?;
     let quantities = Quantities::reported(&end.usage);
-    let bill = tariffs.at(open.dispatched, quantities.prompt()).bill(&quantities);
+    let bill = tariffs.at(stake.dispatched, quantities.prompt()).bill(&quantities);
     // Images nobody counted are no reason to know nothing.
     let is_known =
         |part: &crate::cost::Part| part.amount.is_some() || part.kind == PartKind::Images;
@@ -63,7 +62,6 @@ fn priced(market: &Market, open: &Open, end: &AttemptEnd<'_>) -> Option<Cost> {
 #[must_use]
 pub fn crossings<'d>(
     inputs: Inputs<'d>,
-    turn: &Subject,
     flight: &Flight,
     open: &Open,
     charge: Charge,
@@ -71,7 +69,7 @@ pub fn crossings<'d>(
     let routing = &inputs.world.routing;
     let mut crossed = Vec::new();
     for rule in inputs.rules.budgets(&flight.asked.profile) {
-        let instance = Instance::of(rule.scope(), turn, flight, &open.engine);
+        let instance = Instance::of(rule.scope(), inputs.turn, flight, &open.engine);
         let mut room = Room::of(routing, rule, &instance, inputs.now);
         // What was dispatched before the period began is booked before it.
         if !room.span.holds(open.dispatched) {

@@ -2,7 +2,7 @@
 //! where ferry comes to others on purpose.
 
 use events::cost::Cost;
-use events::payload::{CacheTtl, Rates, Tier};
+use events::payload::{CacheTtl, Capabilities, Quality, Rates, Tier};
 use events::rate::Rate;
 use proptest::prelude::*;
 
@@ -24,6 +24,8 @@ fn tiered(rates: Rates, tiers: Vec<Tier>) -> Tariffs {
         rates,
         tiers,
         windows: Vec::new(),
+        capabilities: Capabilities::default(),
+        quality: Quality::default(),
         source: "test".to_owned(),
         seq: None,
     })

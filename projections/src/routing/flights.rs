@@ -7,11 +7,12 @@ use events::event::Body;
 use events::ids::{Millis, Subject};
 use events::money::Pico;
 use events::payload::{
-    Amend, Ask, Charge, ChargeBasis, Dispatch, DispatchResult, ReserveBasis, Turn, TurnKind,
+    Amend, Ask, Charge, ChargeBasis, Dispatch, DispatchResult, Features, ReserveBasis, TierReason,
+    Turn, TurnKind, TurnTier,
 };
 use serde::{Deserialize, Serialize};
 
-use super::spend::{Account, rebooked};
+use super::spend::{Account, UNNAMED, rebooked};
 use crate::projection::Context;
 use crate::table::Table;
 
@@ -59,14 +60,12 @@ pub struct Asked {
     pub harness: Option<String>,
     /// The project.
     pub project: Option<String>,
-    /// Its kind.
+    /// Its kind, where the client states it.
     pub kind: Option<TurnKind>,
-    /// Its prompt, estimated, in tokens.
-    pub prompt_tokens: u32,
-    /// No tokenizer makes more of it.
+    /// What it is like.
+    pub features: Features,
+    /// No tokenizer makes more of its prompt.
     pub prompt_tokens_max: u32,
-    /// Images in it.
-    pub images: u32,
     /// The longest answer the client takes, in tokens.
     pub max_output: Option<u32>,
 }
@@ -78,9 +77,8 @@ impl Asked {
             harness: ask.harness.map(|name| name.as_str().to_owned()),
             project: ask.project.map(|name| name.as_str().to_owned()),
             kind: ask.kind,
-            prompt_tokens: ask.prompt_tokens,
+            features: ask.features,
             prompt_tokens_max: ask.prompt_tokens_max,
-            images: ask.images,
             max_output: ask.max_output,
         }
     }
@@ -93,6 +91,12 @@ pub struct Open {
     pub attempt: u16,
     /// The engine.
     pub engine: String,
+    /// What the turn was taken for.
+    pub kind: TurnKind,
+    /// The tier it is served at.
+    pub tier: TurnTier,
+    /// The tier it asked for, where it has to ask again to be served at it.
+    pub deferred: Option<TurnTier>,
     /// When the owner took it in: what budgets book it on.
     pub dispatched: Millis,
     /// Why so much is set aside.
@@ -108,6 +112,12 @@ impl Open {
         Self {
             attempt: dispatch.attempt,
             engine: dispatch.engine.as_str().to_owned(),
+            kind: dispatch.class.kind,
+            tier: dispatch.tier,
+            deferred: dispatch
+                .moved
+                .contains(&TierReason::UpgradeDeferred)
+                .then_some(dispatch.class.kind.tier),
             dispatched,
             basis: dispatch.reserved.basis,
             reserved: dispatch.reserved.amount,
@@ -115,6 +125,34 @@ impl Open {
         }
     }
 
+    /// What is at stake with it.
+    #[must_use]
+    pub fn stake(&self) -> Stake<'_> {
+        let Self { engine, dispatched, basis, reserved, .. } = self;
+        Stake { engine, dispatched: *dispatched, basis: *basis, reserved: *reserved }
+    }
+
+    /// What it is charged with when nobody knows what it cost.
+    #[must_use]
+    pub fn estimated(&self) -> Charge {
+        self.stake().estimated()
+    }
+}
+
+/// Money set aside for an attempt, and where it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stake<'o> {
+    /// The engine.
+    pub engine: &'o str,
+    /// When the owner took the dispatch in: whose prices count.
+    pub dispatched: Millis,
+    /// Why so much is set aside.
+    pub basis: ReserveBasis,
+    /// What is set aside; `None` where nobody knows.
+    pub reserved: Option<Pico>,
+}
+
+impl Stake<'_> {
     /// What it is charged with when nobody knows what it cost: at most what was set aside, and so much is taken.
     #[must_use]
     pub fn estimated(&self) -> Charge {
@@ -146,6 +184,16 @@ pub struct Flight {
 impl Flight {
     const fn new(arrival: Arrival, asked: Asked, accounts: [Account; 2]) -> Self {
         Self { arrival, asked, accounts, open: Vec::new(), tried: Vec::new(), spent: Cost::ZERO }
+    }
+
+    /// The flight of a turn that may arrive: nothing was dispatched for it. `None` for one that asks for nothing.
+    #[must_use]
+    pub fn supposed(turn: &Turn<'_>, at: Millis) -> Option<Self> {
+        let asked = Asked::of(turn.ask.as_ref()?);
+        let named = |name: &Option<String>| name.clone().unwrap_or_else(|| UNNAMED.to_owned());
+        let accounts =
+            [Account::Client(named(&asked.harness)), Account::Project(named(&asked.project))];
+        Some(Self::new(Arrival::of(turn, at), asked, accounts))
     }
 
     /// Attempts made.

@@ -34,6 +34,12 @@ impl Hold {
         self.tier = Some(tier);
     }
 
+    /// The tier the lane's last turn was served at.
+    #[must_use]
+    pub const fn tier(&self) -> Option<TurnTier> {
+        self.tier
+    }
+
     /// The tier the lane's next turn is held at, where it asks for an easier one.
     #[must_use]
     pub fn over(&self, asked: TurnTier) -> Option<TurnTier> {

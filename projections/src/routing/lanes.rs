@@ -56,6 +56,8 @@ pub struct Lane {
     pub prompt: Option<u32>,
     /// The tier it is held at.
     pub hold: Hold,
+    /// A harder tier its last turn asked for, and was not served at because nobody had asked twice.
+    pub deferred: Option<TurnTier>,
     /// What engines hold of it, the last used last.
     pub caches: Vec<Warm>,
 }
@@ -75,6 +77,14 @@ impl Lane {
     pub fn cache(&self, engine: &str) -> Option<&Warm> {
         self.caches.iter().find(|warm| warm.engine == engine)
     }
+}
+
+/// The tier a turn was served at, where it was decided here.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ServedAt {
+    pub(super) tier: Option<TurnTier>,
+    /// The harder one it asked for.
+    pub(super) deferred: Option<TurnTier>,
 }
 
 /// What is warm where.
@@ -145,14 +155,16 @@ impl Lanes {
         arrival: &Arrival,
         engine: &str,
         usage: &Usage,
-        tier: Option<TurnTier>,
+        served: ServedAt,
     ) {
+        let ServedAt { tier, deferred } = served;
         let Some(lane) = self.lanes.get(&arrival.lane) else {
             let mut lane = Lane {
                 at: arrival.at,
                 engine: engine.to_owned(),
                 prompt: usage.prompt,
                 hold: Hold::default(),
+                deferred,
                 caches: Vec::new(),
             };
             lane.hold.served(tier, false);
@@ -172,6 +184,7 @@ impl Lanes {
         lane.at = lane.at.max(arrival.at);
         lane.prompt = usage.prompt;
         lane.hold.served(tier, false);
+        lane.deferred = deferred;
         if lane.engine != engine {
             engine.clone_into(&mut lane.engine);
         }

@@ -1,18 +1,23 @@
-//! What results teach: how long answers get, and how good predictions were.
+//! What results and people teach: how long answers get, how good predictions were, who does what well.
 
 use std::collections::BTreeMap;
 
 use events::cost::Cost;
 use events::money::Pico;
-use events::payload::TurnKind;
+use events::payload::{TurnKind, Verdict};
 use serde::{Deserialize, Serialize};
 
+use super::service::Service;
+use crate::estimates::Labels;
 use crate::table::Table;
+use crate::tokens::{Calibration, Family};
 
 /// An answer nobody has seen the like of, in tokens.
 pub const ANSWER_TOKENS: u32 = 1_024;
 /// An expectation counts for so many answers seen.
 const PRIOR_ANSWERS: u64 = 4;
+/// One label, in thousandths.
+const LABEL: u64 = 1_000;
 /// Answers a mean is taken over: twice as many are halved.
 const ANSWERS_KEPT: u32 = 1_000;
 
@@ -34,6 +39,11 @@ pub struct Expected {
     pub output: u32,
     /// Of them: reasoning.
     pub reasoning: u32,
+}
+
+impl Expected {
+    /// Of an engine that has not answered yet.
+    pub const UNSEEN: Self = Self { output: ANSWER_TOKENS, reasoning: 0 };
 }
 
 impl Answers {
@@ -94,46 +104,111 @@ pub struct EngineAnswers {
     by_kind: BTreeMap<TurnKind, Answers>,
 }
 
-/// What results teach.
+impl EngineAnswers {
+    /// The answer that is expected: what was given to turns of the kind, beside what was given to all, beside
+    /// [`ANSWER_TOKENS`].
+    #[must_use]
+    pub fn expected(&self, kind: TurnKind) -> Expected {
+        let any = self.all.beside(Expected::UNSEEN);
+        self.by_kind.get(&kind).map_or(any, |seen| seen.beside(any))
+    }
+}
+
+/// What people say of an engine's answers, by kind of turn.
+pub type EngineLabels = BTreeMap<TurnKind, Labels>;
+
+/// What results and people teach. Engines go by their canonical names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learned {
     answers: Table<String, EngineAnswers>,
     accuracy: Table<String, Accuracy>,
+    service: Table<String, Service>,
+    labels: Table<String, EngineLabels>,
+    calibration: Table<Family, Calibration>,
 }
 
 /// The tables as a snapshot has them.
-pub(super) type State = (BTreeMap<String, EngineAnswers>, BTreeMap<String, Accuracy>);
+pub(super) type State = (
+    BTreeMap<String, EngineAnswers>,
+    BTreeMap<String, Accuracy>,
+    BTreeMap<String, Service>,
+    BTreeMap<String, EngineLabels>,
+    BTreeMap<Family, Calibration>,
+);
+
+/// The tables, borrowed.
+pub(super) type Tables<'t> = (
+    &'t Table<String, EngineAnswers>,
+    &'t Table<String, Accuracy>,
+    &'t Table<String, Service>,
+    &'t Table<String, EngineLabels>,
+    &'t Table<Family, Calibration>,
+);
 
 impl Learned {
     pub(super) const fn new() -> Self {
-        Self { answers: Table::new("learned.answers"), accuracy: Table::new("learned.accuracy") }
-    }
-
-    pub(super) fn of((answers, accuracy): State) -> Self {
         Self {
-            answers: Table::of("learned.answers", answers),
-            accuracy: Table::of("learned.accuracy", accuracy),
+            answers: Table::new("learned.answers"),
+            accuracy: Table::new("learned.accuracy"),
+            service: Table::new("learned.service"),
+            labels: Table::new("learned.labels"),
+            calibration: Table::new("learned.calibration"),
         }
     }
 
-    pub(super) const fn tables(&self) -> (&Table<String, EngineAnswers>, &Table<String, Accuracy>) {
-        (&self.answers, &self.accuracy)
+    pub(super) fn of((answers, accuracy, service, labels, calibration): State) -> Self {
+        Self {
+            answers: Table::of("learned.answers", answers),
+            accuracy: Table::of("learned.accuracy", accuracy),
+            service: Table::of("learned.service", service),
+            labels: Table::of("learned.labels", labels),
+            calibration: Table::of("learned.calibration", calibration),
+        }
+    }
+
+    pub(super) const fn tables(&self) -> Tables<'_> {
+        (&self.answers, &self.accuracy, &self.service, &self.labels, &self.calibration)
     }
 
     pub(super) fn settle(&mut self) {
         self.answers.settle();
         self.accuracy.settle();
+        self.service.settle();
+        self.labels.settle();
+        self.calibration.settle();
     }
 
-    /// The answer an engine is expected to give, by its canonical name: what it gave to turns of the kind, beside what
-    /// it gave to all, beside [`ANSWER_TOKENS`].
+    /// The answer an engine is expected to give.
     #[must_use]
-    pub fn expected(&self, engine: &str, kind: Option<TurnKind>) -> Expected {
-        let unseen = Expected { output: ANSWER_TOKENS, reasoning: 0 };
-        let Some(seen) = self.answers.get(engine) else { return unseen };
-        let any = seen.all.beside(unseen);
-        let of_kind = kind.and_then(|kind| seen.by_kind.get(&kind));
-        of_kind.map_or(any, |seen| seen.beside(any))
+    pub fn expected(&self, engine: &str, kind: TurnKind) -> Expected {
+        self.answers.get(engine).map_or(Expected::UNSEEN, |seen| seen.expected(kind))
+    }
+
+    /// The answers of engines that have answered, by name.
+    pub fn answers(&self) -> impl Iterator<Item = (&String, &EngineAnswers)> {
+        self.answers.iter()
+    }
+
+    /// How engines serve, by name.
+    pub fn service(&self) -> impl Iterator<Item = (&String, &Service)> {
+        self.service.iter()
+    }
+
+    /// What people say of engines, by name.
+    pub fn labels(&self) -> impl Iterator<Item = (&String, &EngineLabels)> {
+        self.labels.iter()
+    }
+
+    /// What people say of an engine.
+    #[must_use]
+    pub fn labels_of(&self, engine: &str) -> Option<&EngineLabels> {
+        self.labels.get(engine)
+    }
+
+    /// What bills say of a family's tokenizer.
+    #[must_use]
+    pub fn calibration(&self, family: Family) -> Calibration {
+        self.calibration.get(&family).copied().unwrap_or_default()
     }
 
     /// How good predictions were, by engine.
@@ -155,6 +230,28 @@ impl Learned {
                 answers.by_kind.entry(kind).or_default().count(output, reasoning);
             }
         });
+    }
+
+    /// An engine served, or failed to.
+    pub(super) fn service_of(&mut self, engine: &str, tell: impl FnOnce(&mut Service)) {
+        self.service.change(engine, Service::default, tell);
+    }
+
+    /// A person judged an answer to a turn of a kind.
+    pub(super) fn judged(&mut self, engine: &str, kind: TurnKind, day: u32, verdict: Verdict) {
+        let (verified, refuted) = match verdict {
+            Verdict::Good => (LABEL, 0),
+            Verdict::Bad => (0, LABEL),
+        };
+        self.labels.change(engine, EngineLabels::new, |labels| {
+            labels.entry(kind).or_default().add(day, verified, refuted);
+        });
+    }
+
+    /// A bill told how many tokens a prompt's bytes came to.
+    pub(super) fn calibrate(&mut self, engine: &str, bytes: u64, tokens: u32) {
+        let family = Family::of(engine);
+        self.calibration.change(&family, Calibration::default, |known| known.count(bytes, tokens));
     }
 
     /// A bill came; `None` where the charge is no bill.

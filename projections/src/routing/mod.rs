@@ -3,28 +3,34 @@
 //! [`Flights`] joins the events of a turn; whatever an attempt's end teaches is told to the others, so that none of
 //! them has to remember turns.
 
+pub mod cool_offs;
 pub mod flights;
 pub mod habits;
 pub mod hold;
 pub mod lanes;
 pub mod learned;
+pub mod service;
 pub mod spend;
 
 use events::event::Body;
 use events::ids::{Digest, Millis};
-use events::payload::{Amend, ChargeBasis};
+use events::payload::{Amend, ChargeBasis, EngineFault, Feedback};
 use serde::{Deserialize, Serialize};
 
+use self::cool_offs::CoolOffs;
 use self::flights::{Ended, Flights};
-use self::lanes::Lanes;
+use self::lanes::{Lanes, ServedAt};
 use self::learned::Learned;
+use self::service::is_the_engines_fault;
 use self::spend::{Place, Spend};
 use crate::calendar::Span;
 use crate::days::day_of;
-use crate::names::canonical;
+use crate::names::{canonical, is_the_same_model};
 use crate::projection::{
     Context, Order, Projection, SnapshotError, combined, restored, snapshot_of,
 };
+
+use crate::tokens::teaches;
 
 /// Conversations leave so long after their last turn.
 const KEPT_MS: Millis = 7 * 86_400_000;
@@ -38,8 +44,10 @@ pub struct Routing {
     pub spend: Spend,
     /// What is warm where.
     pub lanes: Lanes,
-    /// What results taught.
+    /// What results and people taught.
     pub learned: Learned,
+    /// Who is left alone for now.
+    pub cool_offs: CoolOffs,
     /// The newest instant a turn was taken in at: what is old is told by the owner's clock, whatever turns say of
     /// themselves.
     newest: Millis,
@@ -47,7 +55,7 @@ pub struct Routing {
 
 /// Everything as a snapshot has it.
 #[derive(Serialize, Deserialize)]
-struct State(flights::State, spend::State, lanes::State, learned::State, Millis);
+struct State(flights::State, spend::State, lanes::State, learned::State, cool_offs::State, Millis);
 
 impl Routing {
     /// Once a day, what is old is forgotten.
@@ -70,10 +78,36 @@ impl Routing {
             self.spend.rebook(&place, booking.was.cost, booking.now.cost);
         }
     }
+
+    /// The engine failed an attempt that has not ended yet.
+    fn fault(&mut self, context: &Context, fault: &EngineFault<'_>) {
+        let Some(flight) = self.flights.get(&context.subject) else { return };
+        let Some(open) = flight.open(fault.attempt) else { return };
+        if open.engine != fault.engine.as_str() {
+            return;
+        }
+        self.cool_offs.fail(fault, open.dispatched, context.received);
+        if is_the_engines_fault(fault.class) {
+            let harness = flight.asked.harness.as_deref();
+            let engine = canonical(&open.engine);
+            self.learned.service_of(&engine, |service| service.attempted(harness, true));
+        }
+    }
+
+    /// A person judged an answer.
+    fn judge(&mut self, context: &Context, feedback: &Feedback<'_>) {
+        if let Some(kind) = feedback.kind {
+            let (engine, day) = (canonical(feedback.engine.as_str()), day_of(context.received));
+            self.learned.judged(&engine, kind, day, feedback.verdict);
+        }
+    }
 }
 
 /// What an attempt's end teaches.
-fn learn(spend: &mut Spend, lanes: &mut Lanes, learned: &mut Learned, ended: &Ended<'_>) {
+fn learn(
+    (spend, lanes, learned, cool_offs): (&mut Spend, &mut Lanes, &mut Learned, &mut CoolOffs),
+    ended: &Ended<'_>,
+) {
     if let (Some(open), Some(accounts), Some(charge)) = (&ended.open, ended.accounts, ended.charge)
     {
         let place = Place {
@@ -86,18 +120,42 @@ fn learn(spend: &mut Spend, lanes: &mut Lanes, learned: &mut Learned, ended: &En
         let is_bill = matches!(charge.basis, ChargeBasis::Reported | ChargeBasis::Priced);
         learned.billed(&open.engine, open.expected, is_bill.then_some(charge.cost));
     }
-    let Some(result) = ended.result.filter(|result| result.usage.prompt.is_some()) else { return };
-    let engine = canonical(result.engine.as_str());
-    let kind = ended.asked.and_then(|asked| asked.kind);
-    lanes.serve(ended.arrival, &engine, &result.usage, kind.map(|kind| kind.tier));
+    let Some(result) = ended.result else { return };
+    let Some(prompt) = result.usage.prompt else { return };
+    let open = ended.open.as_ref();
+    let served = result.engine.as_str();
+    // What was asked for and called otherwise is still what was asked for.
+    let asked_for = open.filter(|open| is_the_same_model(served, &open.engine));
+    let engine = canonical(asked_for.map_or(served, |open| &open.engine));
+    let at = open.map_or_else(ServedAt::default, |open| ServedAt {
+        tier: Some(open.tier),
+        deferred: open.deferred,
+    });
+    lanes.serve(ended.arrival, &engine, &result.usage, at);
     if let Some(output) = result.usage.output {
+        let kind = open.map(|open| open.kind);
         learned.answered(&engine, kind, output, result.usage.reasoning.unwrap_or(0));
+    }
+    // Sources tell of answers, seldom of failures: only what was dispatched here says how often an engine serves.
+    if let (Some(open), Some(asked)) = (open, ended.asked) {
+        cool_offs.serve(&open.engine);
+        learned.service_of(&engine, |service| {
+            service.attempted(asked.harness.as_deref(), false);
+            if let (Some(first), Some(whole), Some(output)) =
+                (result.first_ms, result.latency_ms, result.usage.output)
+            {
+                service.timed(first, whole, output);
+            }
+        });
+        if let Some(bytes) = teaches(&asked.features) {
+            learned.calibrate(&engine, bytes, prompt);
+        }
     }
 }
 
 impl Projection for Routing {
     const NAME: &'static str = "routing";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
     const ORDER: Order = Order::Local;
 
     fn genesis() -> Self {
@@ -106,6 +164,7 @@ impl Projection for Routing {
             spend: Spend::new(),
             lanes: Lanes::new(),
             learned: Learned::new(),
+            cool_offs: CoolOffs::new(),
             newest: 0,
         }
     }
@@ -114,6 +173,8 @@ impl Projection for Routing {
         match body {
             Body::Turn(_) => self.age(context.received),
             Body::Amend(amend) => self.amend(amend),
+            Body::EngineFault(fault) => self.fault(context, fault),
+            Body::Feedback(feedback) => self.judge(context, feedback),
             _ => {}
         }
         let ask = match body {
@@ -121,8 +182,10 @@ impl Projection for Routing {
             _ => None,
         };
         let accounts = ask.map(|ask| self.spend.accounts(ask, || self.flights.accounts()));
-        let Self { flights, spend, lanes, learned, .. } = self;
-        flights.follow(context, body, accounts, &mut |ended| learn(spend, lanes, learned, ended));
+        let Self { flights, spend, lanes, learned, cool_offs, .. } = self;
+        flights.follow(context, body, accounts, &mut |ended| {
+            learn((spend, lanes, learned, cool_offs), ended);
+        });
     }
 
     fn settle(&mut self) {
@@ -130,13 +193,15 @@ impl Projection for Routing {
         self.spend.settle();
         self.lanes.settle();
         self.learned.settle();
+        self.cool_offs.settle();
     }
 
     fn digest(&self) -> Digest {
         let (live, told) = self.flights.tables();
         let (quarters, days, conversations) = self.spend.tables();
         let (lanes, habits, pauses) = self.lanes.tables();
-        let (answers, accuracy) = self.learned.tables();
+        let (answers, accuracy, service, labels, calibration) = self.learned.tables();
+        let (engines, upstreams) = self.cool_offs.tables();
         let newest = events::hash::digest(events::hash::Domain::State, &self.newest.to_be_bytes());
         combined(
             Self::NAME,
@@ -151,6 +216,11 @@ impl Projection for Routing {
                 pauses.digest(),
                 answers.digest(),
                 accuracy.digest(),
+                service.digest(),
+                labels.digest(),
+                calibration.digest(),
+                engines.digest(),
+                upstreams.digest(),
                 newest,
             ],
         )
@@ -163,17 +233,19 @@ impl Projection for Routing {
             spend,
             self.lanes.tables(),
             self.learned.tables(),
+            self.cool_offs.tables(),
             self.newest,
         ))
     }
 
     fn restore(bytes: &[u8]) -> Result<Self, SnapshotError> {
-        let State(flights, spend, lanes, learned, newest) = restored::<Self, _>(bytes)?;
+        let State(flights, spend, lanes, learned, cool_offs, newest) = restored::<Self, _>(bytes)?;
         Ok(Self {
             flights: Flights::of(flights),
             spend: Spend::of(spend),
             lanes: Lanes::of(lanes),
             learned: Learned::of(learned),
+            cool_offs: CoolOffs::of(cool_offs),
             newest,
         })
     }

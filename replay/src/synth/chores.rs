@@ -2,18 +2,19 @@
 
 use events::admission::Admitted;
 use events::event::Events;
-use events::hash::{Domain, digest, engine_subject};
+use events::hash::{Domain, digest, engine_subject, policy_subject};
 use events::ids::{AuthorId, Millis};
 use events::payload::{
-    Actor, ActorChange, ClockCorrected, Finding, FindingCode, Import, LedgerOpened, Name, Price,
-    PriceBook, Rates, Stream,
+    Actor, ActorChange, ClockCorrected, Finding, FindingCode, Import, LedgerOpened, Name,
+    PolicySet, Price, PriceBook, Rates, Stream,
 };
 use events::rate::Rate;
 
 use super::desk::By;
 use super::lane::SOURCE;
 use super::stage::{Read, Stage};
-use super::{START, SynthError};
+use super::{START, SynthError, policy};
+use crate::policy_file::canonical;
 use crate::writer::author_subject;
 
 /// How far the owner's clock goes back when it does.
@@ -36,7 +37,8 @@ impl Stage {
         let node = self.desk.author(By::Node);
         self.desk.push(By::Node, START, author_subject(&node), &LedgerOpened { node })?;
         let proxies = [By::Proxy, By::Second].map(|by| (Stream::Proxy, self.desk.author(by)));
-        for (stream, key) in proxies.iter().chain(silent) {
+        let people = [(Stream::People, self.desk.author(By::People))];
+        for (stream, key) in proxies.iter().chain(silent).chain(&people) {
             let change = ActorChange::Enrolled;
             let actor = Actor { key: *key, stream: *stream, change, replaces: None };
             self.desk.push(By::Node, START, author_subject(key), &actor)?;
@@ -59,6 +61,19 @@ impl Stage {
             self.desk.push(By::Proxy, START, subject, &closing)?;
         }
         self.desk.flush(By::Proxy);
+        Ok(())
+    }
+
+    /// The ledger gets its rules.
+    ///
+    /// # Errors
+    /// None: the policy is a constant.
+    pub(super) fn rule(&mut self) -> Result<(), SynthError> {
+        let text = canonical(&policy::text())?;
+        let scope = Name::new(PolicySet::LEDGER)?;
+        let set = PolicySet { scope, sequence: 1, text: &text };
+        self.desk.push(By::People, START, policy_subject(PolicySet::LEDGER), &set)?;
+        self.desk.flush(By::People);
         Ok(())
     }
 

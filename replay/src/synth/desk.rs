@@ -14,7 +14,7 @@ use projections::projection::{Context, Projection as _};
 use projections::routing::flights::{Asked as Asks, Flight, Open};
 use projections::world::World;
 
-use crate::decider::{Attempted, Decider, Plan, close, orphaned};
+use crate::decider::{Attempted, Decider, DeciderError, Plan, close, orphaned};
 
 /// Who writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,10 +25,12 @@ pub(super) enum By {
     Proxy = 1,
     /// The proxy of another machine, which reads clients' own records.
     Second = 2,
+    /// People.
+    People = 3,
 }
 
 impl By {
-    const ALL: [Self; 3] = [Self::Node, Self::Proxy, Self::Second];
+    const ALL: [Self; 4] = [Self::Node, Self::Proxy, Self::Second, Self::People];
 }
 
 /// A batch, and when the ledger's owner takes it in.
@@ -65,7 +67,7 @@ pub(super) struct Desk {
     /// When the proxy's pending batch was begun: it is received then.
     began: Option<Millis>,
     ledger: LedgerId,
-    pens: [Pen; 3],
+    pens: [Pen; 4],
     batch_events: usize,
     received: Millis,
     sealed: VecDeque<SynthBatch>,
@@ -74,10 +76,10 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    /// A desk with the keys of node, proxy and second proxy, in this order.
+    /// A desk with the keys of node, proxy, second proxy and people, in this order.
     pub(super) fn new(
         ledger: LedgerId,
-        keys: [SigningKey; 3],
+        keys: [SigningKey; 4],
         batch_events: usize,
         decider: Decider,
     ) -> Self {
@@ -165,12 +167,12 @@ impl Desk {
     /// Decides a turn in flight.
     ///
     /// # Errors
-    /// [`EventError`] when the event does not fit a batch.
+    /// [`DeciderError`].
     pub(super) fn dispatch(
         &mut self,
         at: Millis,
         turn: &Subject,
-    ) -> Result<Option<Plan>, EventError> {
+    ) -> Result<Option<Plan>, DeciderError> {
         self.make_room();
         let now = self.began(at);
         self.tell_pending();
@@ -183,13 +185,13 @@ impl Desk {
     /// Writes how the attempt of a turn in flight ended. What was charged, and where; `None` where it is not in flight.
     ///
     /// # Errors
-    /// [`EventError`] when the events do not fit a batch.
+    /// [`DeciderError`].
     pub(super) fn end(
         &mut self,
         at: Millis,
         turn: &Subject,
         attempted: &Attempted<'_>,
-    ) -> Result<Option<(Asks, Open, Charge)>, EventError> {
+    ) -> Result<Option<(Asks, Open, Charge)>, DeciderError> {
         self.make_room();
         let now = self.began(at);
         self.tell_pending();
@@ -206,8 +208,8 @@ impl Desk {
     /// Writes the end of a turn in flight that nobody will say anything of any more.
     ///
     /// # Errors
-    /// [`EventError`] when the events do not fit a batch.
-    pub(super) fn close_orphan(&mut self, at: Millis, turn: &Subject) -> Result<(), EventError> {
+    /// [`DeciderError`].
+    pub(super) fn close_orphan(&mut self, at: Millis, turn: &Subject) -> Result<(), DeciderError> {
         self.make_room();
         let now = self.began(at);
         self.tell_pending();
@@ -225,16 +227,19 @@ impl Desk {
     }
 
     /// What a settled attempt is charged with by better figures.
+    ///
+    /// # Errors
+    /// [`DeciderError`].
     pub(super) fn rebooked<'b>(
         &mut self,
         turn: &Subject,
         booking: Booking<'b>,
         attempted: &Attempted<'_>,
-    ) -> Booking<'b> {
+    ) -> Result<Booking<'b>, DeciderError> {
         self.tell_pending();
         let amount = booking.was.cost.amount();
         let reserved = Reservation { basis: ReserveBasis::Expected, amount };
-        self.decider.rebooked(&self.world, turn, (booking, reserved), attempted)
+        Ok(self.decider.rebooked(&self.world, turn, (booking, reserved), attempted)?)
     }
 
     /// Tells the world what the owner's proxy has written since.

@@ -34,6 +34,10 @@ pub(super) enum Draw {
     ReportedCost,
     Project,
     Tier,
+    Fault,
+    Judges,
+    Judged,
+    Features,
 }
 
 /// Odd, so that its multiples meet every 64-bit value once: the step of splitmix64.

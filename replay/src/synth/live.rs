@@ -1,11 +1,14 @@
 //! Turns of the owner's own proxy: asked, decided, dispatched, charged.
 
-use events::payload::{Ask, Booking, Ending, Name, Task, TurnKind, TurnTier};
+use events::payload::{
+    Anatomy, Ask, Booking, Effort, Ending, Features, Feedback, Keywords, Name, Parts, Task,
+    TextSize, TurnKind, TurnTier, Verdict,
+};
 
 use super::SynthError;
 use super::desk::By;
-use super::dice::Draw;
-use super::lane::{Lane, Model};
+use super::dice::{Dice, Draw};
+use super::lane::{Lane, Model, Prompt};
 use super::policy::{PENNILESS, UNLISTED};
 use super::stage::Stage;
 use super::turn::Asked;
@@ -18,7 +21,11 @@ impl Stage {
     ///
     /// # Errors
     /// None: the names are constants.
-    pub(super) fn asks(&mut self, lane: &Lane) -> Result<Ask<'static>, SynthError> {
+    pub(super) fn asks(
+        &mut self,
+        lane: &Lane,
+        composed: &Prompt,
+    ) -> Result<Ask<'static>, SynthError> {
         let (dice, number) = (lane.turn_dice(), self.decided);
         self.decided += 1;
         let profile = match number % 24 {
@@ -33,10 +40,10 @@ impl Stage {
             profile: Name::new(profile)?,
             harness: dice.one_in(Draw::Client, 3).then_some(lane.client),
             project: project.map(|project| Name::new(project)).transpose()?,
-            kind: Some(TurnKind { task: Task::Coding, tier }),
-            prompt_tokens: prompt,
+            // Most turns leave it to their features.
+            kind: dice.one_in(Draw::Tier, 4).then_some(TurnKind { task: Task::Coding, tier }),
+            features: features(dice, prompt, composed),
             prompt_tokens_max: prompt.saturating_add(prompt / 4),
-            images: 0,
             max_output: None,
         })
     }
@@ -86,7 +93,7 @@ impl Stage {
             conversation: lane.conversation,
             harness,
             project,
-            kind: flight.kind,
+            kind: Some(open.kind),
             was: charge,
             now: charge,
         }))
@@ -100,5 +107,61 @@ impl Stage {
         self.desk.close_orphan(self.clock(), &asked.subject)?;
         self.totals.results += 1;
         Ok(())
+    }
+
+    /// One answer in eight of those decided here is judged by a person.
+    ///
+    /// # Errors
+    /// None: what it writes is within the format's bounds.
+    pub(super) fn judge(
+        &mut self,
+        asked: &Asked,
+        kind: Option<TurnKind>,
+    ) -> Result<(), SynthError> {
+        let dice = asked.dice;
+        if kind.is_none() || !dice.one_in(Draw::Judges, 8) {
+            return Ok(());
+        }
+        let verdict = if dice.below(Draw::Judged, 5) == 0 { Verdict::Bad } else { Verdict::Good };
+        let feedback = Feedback {
+            verdict,
+            attempt: asked.attempt,
+            engine: Name::new(asked.served.engine)?,
+            kind,
+            harness: None,
+        };
+        Ok(self.desk.push(By::People, self.clock(), asked.subject, &feedback)?)
+    }
+}
+
+/// What a synthetic request is like.
+fn features(dice: Dice, prompt: u32, composed: &Prompt) -> Features {
+    let drawn = dice.draw(Draw::Features);
+    let some = |bit: u32| drawn >> bit & 1 == 1;
+    let continues = composed.news.contains(Parts::TOOL_RESULT);
+    let loops = if continues { 2 + u16::from(drawn.to_be_bytes()[0] % 40) } else { 0 };
+    let bytes = prompt.saturating_mul(4);
+    let text = TextSize { bytes, wide: 0 };
+    Features {
+        anatomy: Some(Anatomy { user: text, ..Anatomy::default() }),
+        prompt_tokens: some(1).then_some(prompt),
+        tail: Some(TextSize { bytes: bytes / 16, wide: 0 }),
+        depth: Some(u32::from(loops) + 3),
+        tools: Some(9),
+        continues: Some(continues),
+        loop_depth: Some(loops),
+        distinct_tools: Some(3),
+        tool_failed: some(2).then_some(some(3) && some(4)),
+        repeated_call: Some(false),
+        circular_call: Some(some(5) && some(6) && some(7)),
+        images: Some(0),
+        new_image: Some(false),
+        code_blocks: Some(u16::from(some(8))),
+        diff: Some(some(9) && some(10)),
+        keywords: Some(Keywords((drawn >> 32) as u32 & 0b1_0001)),
+        questions: Some(u16::from(some(11))),
+        terse: Some(some(12) && some(13)),
+        effort: some(14).then_some(Effort::Medium),
+        ..Features::default()
     }
 }

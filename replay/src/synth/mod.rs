@@ -1,7 +1,7 @@
 //! Synthetic ledgers of any size: seeded, signed, of every kind of event, for benches and tests.
 //!
 //! Forty sessions go on at once, with prompts that grow turn by turn, sub-agents beside them, pauses,
-//! failures and better figures that come late. Three keys write: the owner's node and proxy, and the
+//! failures and better figures that come late. Four keys write: the owner's node, proxy and people, and the
 //! proxy of another machine, which imports sessions of its own and repeats some of the owner's turns.
 //! The same turns and seed give the same bytes. Memory does not grow with the number of turns.
 //!
@@ -32,10 +32,9 @@ use events::sign::SigningKey;
 
 pub use self::desk::SynthBatch;
 use self::stage::{Cast, Stage};
-use projections::policy::PolicyError;
-
 use crate::book_file::BookFileError;
-use crate::decider::Decider;
+use crate::decider::{Decider, DeciderError};
+use crate::policy_file::PolicyFileError;
 use crate::writer::{BULK_BATCH_EVENTS, Keys};
 
 /// Monday 2026-02-02 00:00 UTC: when every synthetic ledger begins. A million turns take about a
@@ -62,9 +61,12 @@ pub enum SynthError {
     /// A name is none.
     #[error(transparent)]
     Name(#[from] NameError),
+    /// A turn cannot be decided.
+    #[error(transparent)]
+    Decider(#[from] DeciderError),
     /// The policy makes no sense.
     #[error(transparent)]
-    Policy(#[from] PolicyError),
+    Policy(#[from] PolicyFileError),
     /// The bundled price book is damaged.
     #[error("the bundled price book is damaged: {0}")]
     Book(#[from] BookFileError),
@@ -128,9 +130,9 @@ impl Synth {
     pub fn batches_of(&self, events: usize) -> Result<Batches, SynthError> {
         let (seed, ledger) = (self.seed, ledger_id(self.seed));
         let Keys { node, proxy, agent, people } = keys(seed);
-        let silent = [(Stream::Agent, agent.public()), (Stream::People, people.public())];
+        let silent = [(Stream::Agent, agent.public())];
         let (second, successor) = (key(seed, "second proxy"), key(seed, "second proxy, again"));
-        let cast = Cast { node, proxy, second, successor, silent };
+        let cast = Cast { node, proxy, second, people, successor, silent };
         let events = events.clamp(1, BATCH_EVENTS_MAX);
         Ok(Batches {
             stage: Stage::open((self.turns, seed), secret(seed), ledger, cast, events)?,
@@ -222,12 +224,10 @@ pub fn keys(seed: u64) -> Keys {
     }
 }
 
-/// What every synthetic ledger's turns are decided by: its decisions can be made again with it.
-///
-/// # Errors
-/// None: the policy is a constant.
-pub fn decider() -> Result<Decider, SynthError> {
-    Ok(policy::decider()?)
+/// What a synthetic ledger's turns are decided by: its decisions can be made again with it.
+#[must_use]
+pub fn decider(seed: u64) -> Decider {
+    policy::decider(ledger_id(seed))
 }
 
 /// The secret that keys the ids of its imported turns.

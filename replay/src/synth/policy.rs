@@ -1,101 +1,77 @@
 //! The policy synthetic turns are decided under: budgets of every scope and period, some of them tight.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::fmt::Write as _;
 
-use events::ids::Digest;
-use events::money::Pico;
-use events::payload::{BudgetPeriod, BudgetScope};
-use projections::policy::{
-    Budget, OnExceeded, Policy, PolicyError, Profile, Reserve, Routing, Rules,
-};
+use events::ids::LedgerId;
 
 use super::lane::MODELS;
-use crate::decider::Decider;
-use crate::effective_book::PricePolicy;
-use crate::prices::{ListFormat, PriceList};
+use crate::decider::{Decider, Lists};
 
 /// Whose turns nothing may be spent on.
 pub(super) const PENNILESS: &str = "penniless";
 /// Whose turns go to an engine without a price, within a budget.
 pub(super) const UNLISTED: &str = "unlisted";
 
-const fn usd(cents: i128) -> Pico {
-    Pico(cents * 10_000_000_000)
-}
+const GENERAL: &str = r#"
+[routing]
+objective = "ordered"
+tool_loops = "free"
+unknown_price_usd = "0.01"
+[routing.explore]
+moderate = "0.1"
+hard = "0.1"
+[budgets.conversation]
+scope = "conversation"
+limit_usd = "50"
+[budgets.client]
+scope = "client"
+period = "rolling-24h"
+limit_usd = "50000"
+[budgets.project]
+scope = "project"
+period = "month"
+limit_usd = "1000000"
+zone = "Asia/Shanghai"
+paced = true
+[budgets.engine]
+scope = "engine"
+limit_usd = "500000"
+[budgets.day]
+scope = "all"
+period = "day"
+limit_usd = "100000"
+zone = "Europe/Berlin"
+[profiles.penniless.budgets.turn]
+scope = "turn"
+limit_usd = "0"
+on_exceeded = "refuse"
+[profiles.unlisted]
+engines = ["acme/unlisted-1"]
+[profiles.unlisted.budgets.turn]
+scope = "turn"
+limit_usd = "0.01"
+on_exceeded = "refuse"
+"#;
 
-fn budget(scope: BudgetScope, period: BudgetPeriod, limit: Pico) -> Budget {
-    let on_exceeded = OnExceeded::Downgrade;
-    Budget { scope, period, limit, zone: "UTC".to_owned(), paced: false, on_exceeded }
-}
-
-fn policy() -> Policy {
-    use BudgetPeriod::{Day, Lifetime, Month, Rolling24h, Week};
-    use BudgetScope::{All, Client, Conversation, Engine, Project, Turn};
-    let named = |name: &str, budget| (name.to_owned(), budget);
-    let budgets = BTreeMap::from([
-        named("conversation", budget(Conversation, Lifetime, usd(5_000))),
-        named("client", budget(Client, Rolling24h, usd(5_000_000))),
-        named(
-            "project",
-            Budget {
-                zone: "Asia/Shanghai".to_owned(),
-                paced: true,
-                ..budget(Project, Month, usd(100_000_000))
-            },
-        ),
-        named("engine", budget(Engine, Week, usd(50_000_000))),
-        named(
-            "day",
-            Budget { zone: "Europe/Berlin".to_owned(), ..budget(All, Day, usd(10_000_000)) },
-        ),
-    ]);
-    let turn = |limit| {
-        named("turn", Budget { on_exceeded: OnExceeded::Refuse, ..budget(Turn, Lifetime, limit) })
+/// The policy, as a person would write it: each model has a profile that prefers it.
+pub(super) fn text() -> String {
+    let fallbacks = [&MODELS[2], &MODELS[5], &MODELS[6]].map(|model| model.engine);
+    let listed = |engines: &[&str]| {
+        let quoted: Vec<String> = engines.iter().map(|engine| format!("\"{engine}\"")).collect();
+        format!("engines = [{}]", quoted.join(", "))
     };
-    let mut profiles = BTreeMap::from([
-        (
-            PENNILESS.to_owned(),
-            Profile { engines: None, budgets: BTreeMap::from([turn(Pico::ZERO)]) },
-        ),
-        (
-            UNLISTED.to_owned(),
-            Profile {
-                engines: Some(vec!["acme/unlisted-1".to_owned()]),
-                budgets: BTreeMap::from([turn(usd(1))]),
-            },
-        ),
-    ]);
-    let fallbacks = [&MODELS[2], &MODELS[5], &MODELS[6]].map(|model| model.engine.to_owned());
+    let all: Vec<&str> = MODELS.iter().map(|model| model.engine).collect();
+    let mut text = GENERAL.replacen("[routing]\n", &format!("[routing]\n{}\n", listed(&all)), 1);
     for model in &MODELS {
-        let mut engines = vec![model.engine.to_owned()];
-        engines.extend(fallbacks.iter().filter(|fallback| *fallback != model.engine).cloned());
-        let profile = Profile { engines: Some(engines), budgets: BTreeMap::new() };
-        profiles.insert(model.profile().to_owned(), profile);
+        let others = fallbacks.iter().copied().filter(|fallback| *fallback != model.engine);
+        let engines: Vec<&str> = std::iter::once(model.engine).chain(others).collect();
+        // Writing to a text has no way to fail.
+        let _ = writeln!(text, "[profiles.\"{}\"]\n{}", model.profile(), listed(&engines));
     }
-    let engines = MODELS.iter().map(|model| model.engine.to_owned()).collect();
-    let routing = Routing {
-        engines,
-        reserve: Reserve::Expected,
-        unknown_price: Some(usd(1)),
-        ..Routing::default()
-    };
-    Policy { routing, budgets, profiles }
+    text
 }
 
-/// Decides as every synthetic ledger's owner does: by the prices the ledger holds, and no list.
-///
-/// # Errors
-/// None: the policy is a constant.
-pub(super) fn decider() -> Result<Decider, PolicyError> {
-    let list = PriceList {
-        format: ListFormat::ModelsDev,
-        source: "none".to_owned(),
-        dated: None,
-        prices: Vec::new(),
-        refused: Vec::new(),
-        unpriced: 0,
-        digest: Digest::ZERO,
-    };
-    Ok(Decider::new(Rules::new(policy())?, PricePolicy::default(), Arc::new(list)))
+/// Decides as every synthetic ledger's owner does: by the rules and prices the ledger holds, and no list.
+pub(super) fn decider(ledger: LedgerId) -> Decider {
+    Decider::new(ledger, Lists::none())
 }

@@ -28,8 +28,10 @@ pub(super) struct Cast {
     pub(super) second: SigningKey,
     /// Takes the second proxy's place half-way.
     pub(super) successor: SigningKey,
+    /// What people say.
+    pub(super) people: SigningKey,
     /// Enrolled keys that have nothing to write yet.
-    pub(super) silent: [(Stream, AuthorId); 2],
+    pub(super) silent: [(Stream, AuthorId); 1],
 }
 
 /// A better figure that is still to come.
@@ -110,9 +112,9 @@ impl Stage {
             book: sample::book()?,
             desk: Desk::new(
                 ledger,
-                [cast.node, cast.proxy, cast.second],
+                [cast.node, cast.proxy, cast.second, cast.people],
                 batch_events,
-                policy::decider()?,
+                policy::decider(ledger),
             ),
             totals: Totals::default(),
             read: Read::default(),
@@ -129,6 +131,7 @@ impl Stage {
         };
         stage.enrol(&cast.silent)?;
         stage.price()?;
+        stage.rule()?;
         for slot in 0..SESSIONS_LIVE {
             stage.begin(slot)?;
         }

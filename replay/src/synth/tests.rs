@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use std::sync::Arc;
-
 use events::admission::admit;
 use events::batch::{Author, AuthorTip, Batch};
 use events::entry::Entry;
@@ -17,13 +15,13 @@ use events::payload::{ChargeBasis, DispatchResult};
 use events::sign::Verifier;
 use events::usage::Usage;
 use projections::gather::{Gather, Window};
-use projections::policy::{Policy, Rules};
 use projections::projection::{Located, Projection as _};
 use projections::world::{Effect, World};
 
 use super::*;
-use crate::effective_book::PricePolicy;
+use crate::decider::Lists;
 use crate::fold::{Checks, Fold, Folded, Signatures, fold, verify};
+use crate::policy_file::read;
 use crate::redecide::{Start, redecide};
 
 fn written(synth: Synth) -> (MemoryLog, Written) {
@@ -113,7 +111,7 @@ fn small_ledgers_are_whole_too() {
 fn law_6_every_decision_is_made_again_byte_for_byte() {
     let (log, written) = written(Synth { turns: 6_000, seed: 11 });
     let kinds = KindTable::current();
-    let again = |start| redecide(&log, &kinds, decider().unwrap(), start, &mut || {}).unwrap();
+    let again = |start| redecide(&log, &kinds, decider(11), start, &mut || {}).unwrap();
     let whole = again(Start { snapshot: None, since: 0 });
     assert_eq!(whole.differences, []);
     assert!(whole.is_equal() && whole.not_remade.is_empty());
@@ -136,9 +134,8 @@ fn law_6_every_decision_is_made_again_byte_for_byte() {
     assert!(later.dispatches > 1_000 && later.dispatches < whole.dispatches);
     assert_eq!(again(Start { snapshot, since }), later);
     // Another policy, and nothing is made again.
-    let other = Rules::new(Policy::default()).unwrap();
-    let list = Arc::new(crate::default_book::default_book().unwrap());
-    let other = Decider::new(other, PricePolicy::default(), list);
+    let other = read("[routing]\nhorizon_turns = 3").unwrap();
+    let other = Decider::given(ledger_id(11), Lists::none(), other);
     let start = Start { snapshot: None, since: 0 };
     let none = redecide(&log, &kinds, other, start, &mut || {}).unwrap();
     assert_eq!((none.dispatches, none.charges), (0, 0));
@@ -165,7 +162,7 @@ fn a_forged_decision_is_found() {
         _ => {}
     });
     let start = Start { snapshot: None, since: 0 };
-    let made = redecide(&forged, &kinds, decider().unwrap(), start, &mut || {}).unwrap();
+    let made = redecide(&forged, &kinds, decider(11), start, &mut || {}).unwrap();
     assert_eq!(made.differing, 1);
     let field = ("max_output", "31999".to_owned(), "32000".to_owned());
     assert_eq!(made.differences[0].fields, [field]);
@@ -181,7 +178,7 @@ fn a_forged_decision_is_found() {
         _ => {}
     });
     let start = Start { snapshot: None, since: 0 };
-    let made = redecide(&forged, &kinds, decider().unwrap(), start, &mut || {}).unwrap();
+    let made = redecide(&forged, &kinds, decider(11), start, &mut || {}).unwrap();
     assert!(made.differing >= 1);
     assert_eq!(made.differences[0].fields[0].0, "charge");
 }
@@ -189,9 +186,9 @@ fn a_forged_decision_is_found() {
 /// The same ledger written again by its own keys, with something changed.
 fn copied(log: &MemoryLog, seed: u64, change: &mut dyn FnMut(&mut Body<'_>)) -> MemoryLog {
     let (ledger, kinds) = (ledger_id(seed), KindTable::current());
-    let Keys { node, proxy, .. } = keys(seed);
+    let Keys { node, proxy, people, .. } = keys(seed);
     let others = ["second proxy", "second proxy, again"].map(|purpose| key(seed, purpose));
-    let mut authors: BTreeMap<AuthorId, Author> = [node, proxy]
+    let mut authors: BTreeMap<AuthorId, Author> = [node, proxy, people]
         .into_iter()
         .chain(others)
         .map(|key| (key.public(), Author::new(key, ledger, AuthorTip::default())))
@@ -283,7 +280,7 @@ fn its_traffic_looks_like_traffic() {
 }
 
 #[test]
-fn sessions_overlap_and_three_proxies_write() {
+fn sessions_overlap_and_several_keys_write() {
     let (log, written) = written(Synth { turns: 5_000, seed: 2 });
     let mut authors: BTreeMap<AuthorId, u64> = BTreeMap::new();
     let mut switches = 0;
@@ -297,7 +294,7 @@ fn sessions_overlap_and_three_proxies_write() {
             last = turn.conversation;
         }
     });
-    assert_eq!(authors.len(), 4, "node, proxy, second proxy, its next key");
+    assert_eq!(authors.len(), 5, "node, proxy, second proxy, its next key, people");
     assert!(authors.values().filter(|events| **events > 1_000).count() >= 3);
     assert!(switches > 4_000);
 }

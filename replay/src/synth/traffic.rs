@@ -4,7 +4,7 @@ use events::bytes::Bytes;
 use events::hash::Domain;
 use events::ids::{Millis, Subject};
 use events::payload::{
-    Amend, AmendReason, Booking, Ending, Name, RawPairs, SourceKey, Turn, TurnClosed,
+    Amend, AmendReason, Booking, Ending, Name, RawPairs, SourceKey, Turn, TurnClosed, TurnKind,
 };
 use events::usage::Usage;
 
@@ -33,7 +33,7 @@ impl Stage {
             None => drawn_subject(self.dice.of(number)),
         };
         let ask = match lane.by {
-            By::Proxy => Some(self.asks(lane)?),
+            By::Proxy => Some(self.asks(lane, &prompt)?),
             _ => None,
         };
         let turn = Turn {
@@ -48,7 +48,11 @@ impl Stage {
         };
         self.desk.push(lane.by, at, subject, &turn)?;
         self.totals.turns += 1;
-        let asked = lane.send(&prompt, Sent { subject, number, at, now: self.now });
+        let mut asked = lane.send(&prompt, Sent { subject, number, at, now: self.now });
+        // By number, so that small ledgers have one too.
+        if ask.is_some() && self.decided % 24 == 11 {
+            asked.fate = Fate::Retried;
+        }
         if asked.repeated {
             // Clients' own records tell nothing of what was asked here.
             let turn = Turn { ask: None, ..turn };
@@ -92,7 +96,8 @@ impl Stage {
             }
             Fate::Unmetered | Fate::Retried | Fate::Answered => {
                 let answer = lane.answer(&asked, self.now);
-                self.settle(lane, &asked, &answer)?;
+                let kind = self.settle(lane, &asked, &answer)?;
+                self.judge(&asked, kind)?;
                 // An imported turn has an end of its own only where it was not answered.
                 if lane.by == By::Proxy {
                     let bytes = Some(lane.answer_bytes());
@@ -103,8 +108,14 @@ impl Stage {
         Ok(())
     }
 
-    /// Writes an attempt's result, and notes what is to become of its figure.
-    fn settle(&mut self, lane: &Lane, asked: &Asked, answer: &Answer) -> Result<(), SynthError> {
+    /// Writes an attempt's result, and notes what is to become of its figure. What the turn was taken for, where it was
+    /// decided here.
+    fn settle(
+        &mut self,
+        lane: &Lane,
+        asked: &Asked,
+        answer: &Answer,
+    ) -> Result<Option<TurnKind>, SynthError> {
         let is_live = lane.by == By::Proxy;
         let engine = if is_live { Name::new(asked.served.engine)? } else { asked.served.name()? };
         let attempted = Attempted {
@@ -112,7 +123,9 @@ impl Stage {
             raw_usage: RawPairs::of(&answer.raw),
             parts: answer.parts,
             finish: answer.finish,
+            first_ms: asked.first_ms(),
             latency_ms: u32::try_from(self.now - asked.since).ok(),
+            fault: asked.fault(),
             reported: asked.reported(),
             reached_engine: asked.fate != Fate::Failed,
             ..Attempted::unknown(asked.attempt, engine)
@@ -145,7 +158,7 @@ impl Stage {
             let late = Late { by: lane.by, turn, amend, again };
             self.late.insert((self.now + asked.amend_delay(), asked.number), late);
         }
-        Ok(())
+        Ok(booking.and_then(|booking| booking.kind))
     }
 
     /// Writes a turn's end.
@@ -179,10 +192,9 @@ impl Stage {
         let Some(((at, number), mut late)) = self.late.pop_first() else { return Ok(()) };
         self.now = at;
         let Amend { attempt, engine, usage, booking, .. } = late.amend;
-        late.amend.booking = booking.map(|booking| {
-            let figures = Attempted { usage, ..Attempted::unknown(attempt, engine) };
-            self.desk.rebooked(&late.turn, booking, &figures)
-        });
+        let figures = Attempted { usage, ..Attempted::unknown(attempt, engine) };
+        let rebooked = |booking| self.desk.rebooked(&late.turn, booking, &figures);
+        late.amend.booking = booking.map(rebooked).transpose()?;
         self.desk.push(late.by, self.clock(), late.turn, &late.amend)?;
         self.totals.amends += 1;
         self.read.amended += u64::from(late.by == By::Second);

@@ -2,11 +2,12 @@
 
 use events::ids::{Millis, Subject};
 use events::money::Pico;
-use events::payload::{AmendReason, Finish, Parts};
+use events::payload::{AmendReason, FaultClass, Finish, Parts};
 use events::usage::{RawUsage, Usage};
 
 use super::dice::{Dice, Draw};
 use super::lane::Model;
+use crate::decider::Fault;
 
 /// What becomes of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +119,26 @@ impl Asked {
     /// The next attempt begins.
     pub(super) fn again(self, now: Millis, served: &'static Model) -> Self {
         Self { attempt: self.attempt + 1, since: now, served, ..self }
+    }
+
+    /// When the first of the answer comes, if one does.
+    pub(super) fn first_ms(&self) -> Option<u32> {
+        let answers = matches!(self.fate, Fate::Answered | Fate::Unmetered)
+            || (self.fate == Fate::Retried && self.attempt > 0);
+        answers.then(|| self.latency_ms() / 3)
+    }
+
+    /// How the engine failed, where it is the engine that did.
+    pub(super) fn fault(&self) -> Option<Fault> {
+        let fails = self.fate == Fate::Failed || (self.fate == Fate::Retried && self.attempt == 0);
+        let class =
+            FaultClass::ALL[self.dice.below(Draw::Fault, FaultClass::ALL.len() as u32) as usize];
+        let is_limit = class == FaultClass::RateLimit;
+        fails.then_some(Fault {
+            class,
+            status: is_limit.then_some(429),
+            retry_after_ms: is_limit.then_some(20_000),
+        })
     }
 
     /// How long this attempt takes.

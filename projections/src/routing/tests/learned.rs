@@ -7,7 +7,7 @@ use super::*;
 fn expected_answers_are_learned_by_engine_and_kind() {
     let mut told = Told::new();
     let expected = |told: &Told, kind| told.routing.learned.expected("acme/m1", kind).output;
-    assert_eq!(expected(&told, None), ANSWER_TOKENS);
+    assert_eq!(expected(&told, KIND), ANSWER_TOKENS);
     for turn in 0..50_u8 {
         told.turn(0, turn, 1, ask(None, None));
         told.dispatch(1, turn, 0, "acme/m1", Some(7));
@@ -16,14 +16,9 @@ fn expected_answers_are_learned_by_engine_and_kind() {
     for turn in 50..100_u64 {
         told.served(turn, 2, "acme/m1", anthropic(100, 0, 0, 3_000));
     }
-    assert_eq!(
-        expected(&told, Some(KIND)),
-        (200 * 50 + 4 * 1_578 + 27) / 54,
-        "near its kind's 200"
-    );
-    assert_eq!(expected(&told, None), 1_578, "(4 x 1024 + 50 x 200 + 50 x 3000) / 104");
+    assert_eq!(expected(&told, KIND), (200 * 50 + 4 * 1_578 + 27) / 54, "near its kind's 200");
     let hard = TurnKind { tier: TurnTier::Hard, ..KIND };
-    assert_eq!(expected(&told, Some(hard)), 1_578, "of another kind, what is known of the engine");
+    assert_eq!(expected(&told, hard), 1_578, "(4 x 1024 + 50 x 200 + 50 x 3000) / 104");
 }
 
 #[test]

@@ -9,8 +9,9 @@ use events::cost::Cost;
 use events::ids::AuthorId;
 use events::money::Pico;
 use events::payload::{
-    Ask, CacheTtl, Charge, Choice, Dispatch, DispatchResult, Ending, Finish, Forecast, MadeBy,
-    Name, Purpose, RawPairs, Reservation, ReserveBasis, Task, Turn, TurnClosed, TurnKind, TurnTier,
+    Ask, CacheTtl, Charge, Choice, Class, ClassSource, Dispatch, DispatchResult, Ending, Features,
+    Finish, Forecast, MadeBy, Name, Purpose, RawPairs, Reservation, ReserveBasis, Task, Turn,
+    TurnClosed, TurnKind, TurnTier,
 };
 use events::usage::{Convention, RawUsage, Usage};
 
@@ -84,6 +85,18 @@ impl Told {
             attempt,
             engine: name(engine),
             choice: Choice::First,
+            class: Class {
+                kind: KIND,
+                score: 300,
+                confidence: 400,
+                unknown_terms: 0,
+                source: ClassSource::Heuristic,
+            },
+            tier: TurnTier::Simple,
+            moved: Vec::new(),
+            draw: None,
+            relaxed: 0,
+            prompt_tokens: 100,
             cache_ttl: CacheTtl::FiveMinutes,
             max_output: 100,
             reserved: Reservation { basis: ReserveBasis::Expected, amount },
@@ -96,8 +109,8 @@ impl Told {
                 ceiling: cost,
             },
             warm: None,
-            held: None,
             arms: Vec::new(),
+            looked_at: 0,
             excluded: Vec::new(),
             budgets: Vec::new(),
             made_by: MadeBy { decide: 1, world: 1, policy: Bytes([0; 16]) },
@@ -123,6 +136,7 @@ impl Told {
             raw_usage: RawPairs::default(),
             parts: None,
             finish: Finish::EndTurn,
+            first_ms: None,
             latency_ms: None,
             charge,
         };
@@ -152,9 +166,8 @@ fn ask<'a>(harness: Option<&'a str>, project: Option<&'a str>) -> Option<Ask<'a>
         harness: harness.map(name),
         project: project.map(name),
         kind: Some(KIND),
-        prompt_tokens: 100,
+        features: Features { prompt_tokens: Some(100), images: Some(0), ..Features::default() },
         prompt_tokens_max: 120,
-        images: 0,
         max_output: None,
     })
 }

@@ -1,0 +1,234 @@
+//! Who goes first of the engines that can take a turn.
+
+use std::cmp::{Ordering, Reverse};
+
+use events::money::Pico;
+
+use super::asking::Asking;
+use super::candidates::Candidate;
+use crate::logarithm::log2;
+use crate::policy::{LatencyRules, Objective};
+
+/// Prices this close to the cheapest are alike: a tenth, and at least so much (fleet facts 3.4).
+const BAND_SHARE: i128 = 10;
+const BAND_LEAST: Pico = Pico(500_000_000);
+/// Chances are alike within so many millionths.
+const ALIKE: u32 = 5_000;
+/// Waits count for at most so many times the reference's.
+const LATENCY_MOST: u64 = 3_000;
+
+/// The candidates in order of preference, at most so many of them.
+pub(super) fn in_order(
+    asking: &Asking<'_>,
+    candidates: &[Candidate<'_>],
+    viable: &[usize],
+    most: usize,
+) -> Vec<usize> {
+    let ranking = Ranking { asking, candidates };
+    match asking.profile.objective {
+        Objective::CheapestSufficient => ranking.cheapest_sufficient(viable, most),
+        Objective::Ordered => ranking.best_by(viable, most, |index| {
+            let candidate = &candidates[index];
+            (candidate.preferred.is_none(), candidate.preferred, candidate.place)
+        }),
+        Objective::SeedScore => {
+            let spread = ranking.spread(viable);
+            ranking.best_by(viable, most, |index| {
+                let candidate = &candidates[index];
+                let score = ranking.seed_score(candidate, spread);
+                (
+                    candidate.preferred.is_none(),
+                    candidate.preferred,
+                    Reverse(score),
+                    price(candidate),
+                )
+            })
+        }
+        Objective::Value => {
+            let spread = ranking.spread(viable);
+            ranking.best_by(viable, most, |index| {
+                let candidate = &candidates[index];
+                let worth = ranking.worth(candidate, spread);
+                (
+                    candidate.preferred.is_none(),
+                    candidate.preferred,
+                    Reverse(worth),
+                    price(candidate),
+                )
+            })
+        }
+    }
+}
+
+/// What engines are compared by; a price nobody knows is dearer than any.
+fn price(candidate: &Candidate<'_>) -> i128 {
+    candidate.cold.amount().map_or(i128::MAX, |amount| amount.0)
+}
+
+struct Ranking<'a, 'd> {
+    asking: &'a Asking<'d>,
+    candidates: &'a [Candidate<'d>],
+}
+
+impl Ranking<'_, '_> {
+    /// The best by a key, the least first.
+    fn best_by<K: Ord>(
+        &self,
+        viable: &[usize],
+        most: usize,
+        key: impl Fn(usize) -> K,
+    ) -> Vec<usize> {
+        let mut keyed: Vec<(K, usize)> = viable.iter().map(|index| (key(*index), *index)).collect();
+        if keyed.len() > most && most > 0 {
+            keyed.select_nth_unstable(most - 1);
+            keyed.truncate(most);
+        }
+        keyed.sort_unstable();
+        keyed.into_iter().map(|(_, index)| index).collect()
+    }
+
+    /// The cheapest of those that will most likely do it well; then, of the others, the likeliest.
+    fn cheapest_sufficient(&self, viable: &[usize], most: usize) -> Vec<usize> {
+        let threshold = u32::from(self.asking.threshold) * 1_000;
+        let is_sufficient = |index: &&usize| self.candidates[**index].chance.0 >= threshold;
+        let mut left: Vec<(i128, usize)> = viable
+            .iter()
+            .filter(is_sufficient)
+            .map(|index| (price(&self.candidates[*index]), *index))
+            .collect();
+        left.sort_unstable();
+        let mut order = self.preferred_first(&mut left);
+        while order.len() < most
+            && let Some((cheapest, _)) = left.first()
+        {
+            let band = (cheapest / BAND_SHARE).max(BAND_LEAST.0);
+            let alike = left.partition_point(|(price, _)| *price <= cheapest.saturating_add(band));
+            order.push(self.take_first(&mut left, alike));
+        }
+        if order.len() < most {
+            let rest = viable.iter().filter(|index| !is_sufficient(index));
+            self.likeliest(rest.copied(), most, &mut order);
+        }
+        order.truncate(most);
+        order
+    }
+
+    /// What policy prefers for the task goes before anything cheaper.
+    fn preferred_first(&self, left: &mut Vec<(i128, usize)>) -> Vec<usize> {
+        let mut preferred: Vec<(u16, usize)> = left
+            .iter()
+            .filter_map(|(_, index)| Some((self.candidates[*index].preferred?, *index)))
+            .collect();
+        if !preferred.is_empty() {
+            preferred.sort_unstable();
+            left.retain(|(_, index)| self.candidates[*index].preferred.is_none());
+        }
+        preferred.into_iter().map(|(_, index)| index).collect()
+    }
+
+    /// Where nothing is good enough: the likeliest; of those that are alike, the cheapest.
+    fn likeliest(&self, rest: impl Iterator<Item = usize>, most: usize, order: &mut Vec<usize>) {
+        let mut left: Vec<(Reverse<u32>, i128, usize)> = rest
+            .map(|index| {
+                let candidate = &self.candidates[index];
+                (Reverse(candidate.chance.0), price(candidate), index)
+            })
+            .collect();
+        left.sort_unstable();
+        while order.len() < most
+            && let Some((Reverse(likeliest), ..)) = left.first()
+        {
+            let least = likeliest.saturating_sub(ALIKE);
+            let alike = left.partition_point(|(Reverse(chance), ..)| *chance >= least);
+            let first = (0..alike).min_by(|a, b| {
+                let ((_, price_a, a), (_, price_b, b)) = (left[*a], left[*b]);
+                price_a.cmp(&price_b).then_with(|| self.tie(a, b))
+            });
+            order.push(left.remove(first.unwrap_or(0)).2);
+        }
+    }
+
+    /// Takes the first of those whose prices are alike.
+    fn take_first(&self, left: &mut Vec<(i128, usize)>, alike: usize) -> usize {
+        let first = (0..alike).min_by(|a, b| self.tie(left[*a].1, left[*b].1));
+        left.remove(first.unwrap_or(0)).1
+    }
+
+    /// Between engines that come to the same: what policy favours, the likelier, the faster, the earlier, the name.
+    fn tie(&self, a: usize, b: usize) -> Ordering {
+        let key = |index: usize| {
+            let candidate = &self.candidates[index];
+            (
+                Reverse(candidate.offer.bias),
+                Reverse(candidate.chance.0 / ALIKE),
+                candidate.wait_ms.unwrap_or(u32::MAX),
+                self.listed_place(candidate),
+                index,
+            )
+        };
+        key(a).cmp(&key(b))
+    }
+
+    /// Its place in a list somebody wrote; a catalogue's order says nothing.
+    fn listed_place(&self, candidate: &Candidate<'_>) -> u16 {
+        if self.asking.profile.engines.is_empty() { 0 } else { candidate.place }
+    }
+
+    /// The worst and the best quality there is.
+    fn spread(&self, viable: &[usize]) -> (u16, u16) {
+        let scores = viable.iter().filter_map(|index| self.candidates[*index].rank_quality);
+        scores.fold((u16::MAX, 0), |(least, most), score| (least.min(score), most.max(score)))
+    }
+
+    /// Quality in thousandths between the worst and the best; where all are alike, all of it; unscored, nothing.
+    fn normalised(candidate: &Candidate<'_>, (least, most): (u16, u16)) -> u64 {
+        match candidate.rank_quality {
+            None => 0,
+            Some(_) if least >= most => 1_000,
+            Some(score) => u64::from(score.saturating_sub(least)) * 1_000 / u64::from(most - least),
+        }
+    }
+
+    /// Quality to the power of the tier's exponent over what it costs, as a logarithm (router facts 4.2).
+    fn seed_score(&self, candidate: &Candidate<'_>, spread: (u16, u16)) -> i64 {
+        let policy = &self.asking.inputs.rules.policy.routing;
+        let exponent = policy.tiers[self.asking.kind().tier as usize].quality_exponent;
+        let quality = if policy.normalise_quality {
+            Self::normalised(candidate, spread)
+        } else {
+            candidate.rank_quality.map_or(0, u64::from)
+        };
+        let log = |of: u64| i64::try_from(log2(of)).unwrap_or(i64::MAX);
+        i64::from(exponent) * log(quality) - log(self.effective(candidate))
+    }
+
+    /// What a turn costs in the long run, in pico-dollars: failures are paid for again, and waiting counts.
+    fn effective(&self, candidate: &Candidate<'_>) -> u64 {
+        let cost = u128::try_from(price(candidate)).unwrap_or(u128::MAX);
+        let trusted = cost.saturating_mul(1_000) / u128::from(candidate.trust.max(500));
+        let waited = trusted.saturating_mul(self.latency(candidate).into()) / 1_000;
+        // A thousandth of a millionth of a dollar is the least there is.
+        u64::try_from(waited).unwrap_or(u64::MAX).max(1_000)
+    }
+
+    /// By how much waiting makes it dearer, in thousandths.
+    fn latency(&self, candidate: &Candidate<'_>) -> u64 {
+        let LatencyRules { weight, weight_in_loops, reference_ms, reference_tokens_per_s, .. } =
+            self.asking.inputs.rules.policy.routing.latency;
+        let in_loops = weight_in_loops.filter(|_| self.asking.is_mechanical());
+        let weight = u64::from(in_loops.unwrap_or(weight).0);
+        let Some(wait) = candidate.wait_ms.filter(|_| weight > 0) else { return 1_000 };
+        let answer = u64::from(candidate.answer.output) * 1_000;
+        let reference = u64::from(reference_ms) + answer / u64::from(reference_tokens_per_s.max(1));
+        let beyond = u64::from(wait).saturating_sub(reference).saturating_mul(1_000);
+        let share = beyond.checked_div(reference).unwrap_or(0).min(LATENCY_MOST);
+        1_000 + weight * share / 1_000
+    }
+
+    /// What doing it well is worth, for as much of the best quality as it has, less what it costs.
+    fn worth(&self, candidate: &Candidate<'_>, spread: (u16, u16)) -> i128 {
+        let value = self.asking.value().unwrap_or(Pico::ZERO).0;
+        let quality = i128::from(Self::normalised(candidate, spread));
+        (value.saturating_mul(quality) / 1_000).saturating_sub(price(candidate))
+    }
+}
