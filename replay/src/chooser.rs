@@ -7,6 +7,7 @@ use projections::gather::{Call, Window};
 use projections::names::Step;
 use projections::tariffs::Tariffs;
 
+use crate::counterfactual::Chosen;
 use crate::strategy::{Choice, Per, Share};
 
 /// Why a strategy cannot be priced.
@@ -52,6 +53,8 @@ pub(crate) enum Chooser {
         then: Tariffs,
         otherwise: Tariffs,
     },
+    /// By what a policy decided.
+    Decided(Chosen),
 }
 
 impl Chooser {
@@ -86,8 +89,13 @@ impl Chooser {
         })
     }
 
-    pub(crate) fn choose(&self, call: &Call) -> Option<&Tariffs> {
+    /// The engine of a call, by its place in the window.
+    pub(crate) fn choose(&self, index: usize, call: &Call) -> Option<&Tariffs> {
         match self {
+            Self::Decided(chosen) => {
+                let place = chosen.by_call.get(index).copied().flatten()?;
+                chosen.engines.get(place as usize)
+            }
             Self::One(engine) => Some(engine),
             Self::Recorded(engines) => engines[call.engine as usize].as_ref(),
             Self::Mix { per, share, strong, weak } => {
@@ -102,7 +110,7 @@ impl Chooser {
 }
 
 impl EngineUse {
-    fn of(name: &str, found: Option<(Step, &EnginePrice)>) -> Self {
+    pub(crate) fn of(name: &str, found: Option<(Step, &EnginePrice)>) -> Self {
         let tariff = found.map(|(_, engine)| Tariff::of(engine, 0, None));
         Self {
             name: name.to_owned(),

@@ -8,10 +8,12 @@ use projections::cache::{CacheRules, LaneCache};
 use projections::cost::Quantities;
 use projections::days::day_of;
 use projections::gather::{Call, Window};
+use projections::names::Step;
 use projections::tariffs::Tariffs;
 
 use crate::chooser::{Chooser, identity};
 pub use crate::chooser::{EngineUse, RepriceError};
+use crate::counterfactual::Chosen;
 use crate::dates::date;
 use crate::naive::{Naive, NaiveSums};
 use crate::strategy::{CacheOptions, Choice, Strategy, Ttl, WriteKind};
@@ -150,27 +152,27 @@ pub fn price_each(
         _ => None,
     };
     let mut pricing = Pricing {
-        window,
-        book,
-        rules: Rules::of(stated),
         // The provider's own figures beat the model, unless somebody asks for other rules.
         trusts_reports: strategy.choice == Choice::Recorded && stated == CacheOptions::default(),
         records: matches!(strategy.choice, Choice::Recorded | Choice::RecordedFamily),
-        options,
         naive,
-        priced: Priced {
-            engines,
-            totals: Totals::default(),
-            days: BTreeMap::new(),
-            by: BTreeMap::new(),
-            naive: None,
-            hits: Vec::new(),
-        },
+        ..Pricing::new(window, book, Rules::of(stated), options, engines)
     };
-    for lane in window.calls.chunk_by(|a, b| a.lane == b.lane) {
-        pricing.lane(&chooser, lane, each);
-    }
+    pricing.run(&chooser, each);
     Ok(pricing.finish())
+}
+
+/// Prices what a policy decided. Turns it refused are no part of it.
+#[must_use]
+pub fn price_decided(window: &Window, book: &Book, chosen: Chosen, options: Options<'_>) -> Priced {
+    let uses = chosen.engines.iter().map(|engine| {
+        let price = engine.price();
+        EngineUse::of(&price.engine, Some((Step::Exact, price)))
+    });
+    let (uses, rules) = (uses.collect(), Rules::of(options.cache));
+    let mut pricing = Pricing::new(window, book, rules, options, uses);
+    pricing.run(&Chooser::Decided(chosen), &mut |_, _| {});
+    pricing.finish()
 }
 
 #[derive(Clone, Copy)]
@@ -203,16 +205,52 @@ struct Pricing<'a> {
     priced: Priced,
 }
 
-impl Pricing<'_> {
-    fn lane(&mut self, chooser: &Chooser, calls: &[Call], each: &mut EachCall<'_>) {
+impl<'a> Pricing<'a> {
+    fn new(
+        window: &'a Window,
+        book: &'a Book,
+        rules: Rules,
+        options: Options<'a>,
+        engines: Vec<EngineUse>,
+    ) -> Self {
+        let priced = Priced {
+            engines,
+            totals: Totals::default(),
+            days: BTreeMap::new(),
+            by: BTreeMap::new(),
+            naive: None,
+            hits: Vec::new(),
+        };
+        let (trusts_reports, records, naive) = (false, false, None);
+        Self { window, book, rules, trusts_reports, records, options, naive, priced }
+    }
+
+    fn run(&mut self, chooser: &Chooser, each: &mut EachCall<'_>) {
+        let mut first = 0;
+        for lane in self.window.calls.chunk_by(|a, b| a.lane == b.lane) {
+            self.lane(chooser, (first, lane), each);
+            first += lane.len();
+        }
+    }
+
+    fn lane(
+        &mut self,
+        chooser: &Chooser,
+        (first, calls): (usize, &[Call]),
+        each: &mut EachCall<'_>,
+    ) {
         let mut cache = LaneCache::new();
         let mut last = None;
-        for call in calls {
+        for (index, call) in (first..).zip(calls) {
             // An attempt that failed is a recorded cost, and nothing another strategy would have had.
             if !call.served && !self.records {
                 continue;
             }
-            let engine = chooser.choose(call);
+            let engine = chooser.choose(index, call);
+            // Nobody served what a policy refused.
+            if engine.is_none() && matches!(chooser, Chooser::Decided(_)) {
+                continue;
+            }
             let (mut turn, quantities) = self.turn(call, engine, &mut cache);
             if call.served {
                 let here = identity(call, engine);

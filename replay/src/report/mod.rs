@@ -12,12 +12,14 @@ use projections::book::Book;
 use projections::gather::Window;
 
 pub use self::rows::{
-    BookSummary, DayCost, EngineRow, Group, LedgerSummary, NaiveRow, Report, Row, SCHEMA, Sums,
-    WindowSummary,
+    BookSummary, DayCost, EngineRow, Group, LedgerSummary, NaiveRow, PolicyRow, Report, Row,
+    SCHEMA, Sums, WindowSummary,
 };
 use self::rows::{quotient4, row_of};
+use crate::counterfactual::{CounterfactualError, choose};
 use crate::dates::instant;
-use crate::reprice::{By, Options, RepriceError, Totals, price};
+use crate::decider::Decider;
+use crate::reprice::{By, Options, Priced, RepriceError, Totals, price, price_decided};
 use crate::strategy::{CacheOptions, Strategy, StrategyError, Ttl, WriteKind};
 
 /// A strategy and what to call it.
@@ -38,7 +40,7 @@ impl Labelled {
 }
 
 /// Why there is no report.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// A row of the book is no strategy.
     #[error("row '{label}': {error}")]
@@ -47,6 +49,14 @@ pub enum ReportError {
         label: String,
         /// What is wrong with it.
         error: StrategyError,
+    },
+    /// A policy cannot decide.
+    #[error("policy '{policy}': {error}")]
+    Decide {
+        /// The policy.
+        policy: String,
+        /// What is wrong.
+        error: CounterfactualError,
     },
     /// A strategy cannot be priced.
     #[error("strategy '{strategy}': {error}")]
@@ -58,9 +68,20 @@ pub enum ReportError {
     },
 }
 
+/// A policy to decide every turn again by, and what to call it.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    /// What its row is called.
+    pub label: String,
+    /// What decides.
+    pub decider: Decider,
+}
+
 /// What to report.
 #[derive(Clone, Debug)]
 pub struct Request {
+    /// Policies to decide every turn again by.
+    pub policies: Vec<Variant>,
     /// The rows.
     pub strategies: Vec<Labelled>,
     /// The row others are compared with, and whose cached tokens naive figures use.
@@ -149,9 +170,15 @@ pub fn report(
         .map(|labelled| {
             let row = run(&labelled.strategy, options)?;
             priced();
-            Ok(row_of(labelled, &row, reference.totals.cost, window_ms))
+            let names = (labelled.label.as_str(), labelled.strategy.to_string());
+            Ok(row_of((names.0, &names.1), &row, reference.totals.cost, window_ms))
         })
         .collect::<Result<Vec<_>, ReportError>>()?;
+    let mut policies = Vec::new();
+    for variant in &request.policies {
+        let row = decided(window, book, variant, options, &reference, window_ms, priced)?;
+        policies.push(row);
+    }
     let names = book.names();
     Ok(Report {
         schema: SCHEMA,
@@ -171,10 +198,31 @@ pub fn report(
             reference.totals.cache_read.into(),
             reference.totals.prompt.into(),
         ),
-        assumes: assumptions(request.cache),
-        digest: digest(head, &rows).to_string(),
+        assumes: assumptions(request.cache, !policies.is_empty()),
+        digest: digest(head, &rows, &policies).to_string(),
         rows,
+        policies,
     })
+}
+
+/// The row of a policy: every turn decided again, then priced as every row is.
+fn decided(
+    window: &Window,
+    book: &Book,
+    variant: &Variant,
+    options: Options<'_>,
+    reference: &Priced,
+    window_ms: u64,
+    seen: &mut dyn FnMut(),
+) -> Result<PolicyRow, ReportError> {
+    let failed = |error| ReportError::Decide { policy: variant.label.clone(), error };
+    let chosen = choose(window, book, variant.decider.clone(), seen).map_err(failed)?;
+    let decided = chosen.decided.clone();
+    let priced = price_decided(window, book, chosen, options);
+    let reference = reference.totals.cost;
+    let strategy = format!("policy:{}", variant.label);
+    let row = row_of((&variant.label, &strategy), &priced, reference, window_ms);
+    Ok(PolicyRow { row, decided })
 }
 
 fn summary(window: &Window, totals: &Totals, request: &Request) -> WindowSummary {
@@ -200,7 +248,7 @@ fn summary(window: &Window, totals: &Totals, request: &Request) -> WindowSummary
     }
 }
 
-fn assumptions(cache: CacheOptions) -> Vec<String> {
+fn assumptions(cache: CacheOptions, decides: bool) -> Vec<String> {
     let ttl = match cache.ttl {
         _ if cache.off => "no cache: every prompt token at the input rate".to_owned(),
         None => "a 5-minute cache per conversation, agent and engine".to_owned(),
@@ -219,6 +267,12 @@ fn assumptions(cache: CacheOptions) -> Vec<String> {
     if !cache.off {
         assumes.push(write.to_owned());
     }
+    if decides {
+        assumes.push(
+            "policies decide each turn by what was recorded of it: counts, not words; engines are what lists say today"
+                .to_owned(),
+        );
+    }
     assumes.extend(
         [
             "a row's own options (@ttl, write, cache) go before these",
@@ -231,8 +285,13 @@ fn assumptions(cache: CacheOptions) -> Vec<String> {
     assumes
 }
 
-fn digest(head: &Head, rows: &[Row]) -> Digest {
+fn digest(head: &Head, rows: &[Row], policies: &[PolicyRow]) -> Digest {
     // Rows are plain data: writing them to memory has no way to fail.
     let rows = serde_json::to_vec(rows).unwrap_or_default();
-    Hasher::new(Domain::Report).fixed(head.link.as_slice()).part(&rows).finish()
+    let mut hasher = Hasher::new(Domain::Report);
+    hasher.fixed(head.link.as_slice()).part(&rows);
+    if !policies.is_empty() {
+        hasher.part(&serde_json::to_vec(policies).unwrap_or_default());
+    }
+    hasher.finish()
 }

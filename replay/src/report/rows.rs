@@ -5,7 +5,7 @@ use events::money::Pico;
 use projections::cost::{Basis, PartKind};
 use serde::Serialize;
 
-use super::Labelled;
+use crate::counterfactual::Decided;
 use crate::dates::date_of_day;
 use crate::reprice::{EngineUse, Priced, Totals};
 
@@ -30,8 +30,17 @@ pub struct Report {
     pub assumes: Vec<String>,
     /// One row per strategy.
     pub rows: Vec<Row>,
+    /// One row per policy that decided every turn again.
+    pub policies: Vec<PolicyRow>,
     /// Digest over ledger link and rows: equal reports of equal ledgers have equal ones.
     pub digest: String,
+}
+
+impl Report {
+    /// Every row: the strategies', then the policies'.
+    pub fn all_rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().chain(self.policies.iter().map(|policy| &policy.row))
+    }
 }
 
 /// The ledger a report was read from.
@@ -109,6 +118,16 @@ pub struct Row {
     pub days: Vec<DayCost>,
     /// Sums broken down, if asked for.
     pub by: Vec<Group>,
+}
+
+/// A policy that decided every turn again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PolicyRow {
+    /// What that came to, as every row has it.
+    #[serde(flatten)]
+    pub row: Row,
+    /// What it decided.
+    pub decided: Decided,
 }
 
 /// Sums of a row or of a part of it. Dollars are decimal text with 12 decimals.
@@ -283,10 +302,15 @@ pub struct Group {
     pub sums: Sums,
 }
 
-pub(super) fn row_of(labelled: &Labelled, priced: &Priced, reference: Cost, window_ms: u64) -> Row {
+pub(super) fn row_of(
+    (label, strategy): (&str, &str),
+    priced: &Priced,
+    reference: Cost,
+    window_ms: u64,
+) -> Row {
     Row {
-        label: labelled.label.clone(),
-        strategy: labelled.strategy.to_string(),
+        label: label.to_owned(),
+        strategy: strategy.to_owned(),
         basis: "list_price",
         sums: Sums::of(&priced.totals, window_ms),
         engines: priced.engines.iter().map(EngineRow::of).collect(),
