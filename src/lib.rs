@@ -6,10 +6,10 @@
 mod cli;
 mod failure;
 pub mod ledger;
-mod policy;
 mod progress;
 mod render;
 pub mod store;
 mod traffic;
+mod wire;
 
 pub use cli::main;

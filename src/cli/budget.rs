@@ -15,7 +15,7 @@ use replay::dates::instant;
 use serde::Serialize;
 
 use super::home::HomeArg;
-use super::prices::policy_of;
+use super::policy::in_force;
 use super::print_json;
 use crate::failure::Failure;
 use crate::store::clock;
@@ -25,13 +25,15 @@ const SHOWN: usize = 5;
 
 /// Show how budgets stand: spent, set aside, free, and when there is room again
 #[derive(Debug, Args)]
-#[command(after_help = "Budgets are part of policy.toml (docs/budgets.md):
+#[command(after_help = "Budgets are part of the policy (docs/budgets.md):
 
   [budgets.month]
   scope = \"all\"                # turn, conversation, client, project, engine, all
   period = \"month\"             # rolling-24h, day, week, month
   limit_usd = \"200\"
   zone = \"Europe/Berlin\"
+
+  ferry policy set policy.toml
 
 Examples:
   ferry budget
@@ -76,20 +78,18 @@ struct Standing {
 
 impl BudgetCommand {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        let home = self.home.home()?;
-        let rules = policy_of(&home.policy())?.rules;
         let (world, now) = self.home.with_ledger(|ledger| {
             // What is received is never before what the ledger has seen.
             Ok((ledger.world()?, clock()))
         })?;
+        let rules = in_force(&world)?.rules;
         let (standings, left_out) = self.standings(&world.routing, &rules, now);
         let mut out = anstream::stdout().lock();
         if self.json {
             return print_json(&mut out, &standings);
         }
         if rules.every_budget().next().is_none() {
-            let path = home.policy();
-            writeln!(out, "no budgets; {} may say some: ferry budget --help", path.display())?;
+            writeln!(out, "no budgets; a policy may say some: ferry budget --help")?;
             return Ok(());
         }
         if standings.is_empty() {

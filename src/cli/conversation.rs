@@ -114,14 +114,14 @@ impl<'v> Events<'v> {
         Ok(charges)
     }
 
-    /// What was decided for a turn, in lines, one decision after another.
-    pub(super) fn decisions(&self, turn: Subject) -> Result<Vec<Vec<String>>, Failure> {
+    /// What was decided for a turn, one decision after another: where, and in lines.
+    pub(super) fn decisions(&self, turn: Subject) -> Result<Vec<(Seq, Vec<String>)>, Failure> {
         let positions: BTreeSet<Seq> = self.view.positions_about(&turn)?.into_iter().collect();
         let mut decisions = Vec::new();
         self.each(&positions, &mut |_, _, located, _, body| {
             let lines = decisions::lines(body);
             if !lines.is_empty() && self.counts(located) {
-                decisions.push(lines);
+                decisions.push((located.context.seq, lines));
             }
         })?;
         Ok(decisions)

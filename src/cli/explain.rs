@@ -1,15 +1,20 @@
 //! `ferry explain`: why one turn cost what it cost.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use clap::Args;
 use events::bytes::Bytes16;
-use events::ids::Subject;
+use events::ids::{Seq, Subject};
+use events::kind::KindTable;
+use events::log::ReadLog as _;
 use events::money::Pico;
 use events::payload::Charge;
 use projections::world::World;
+use replay::decider::Decider;
 use replay::effective_book::Subscription;
 use replay::explain::{Attempt, CacheMet, Explanation, Other, explain};
+use replay::redecide::{Remade, remake};
 use replay::report::Labelled;
 use replay::strategy::Strategy;
 use serde::Serialize;
@@ -17,15 +22,19 @@ use serde::Serialize;
 use super::conversation::{Events, ShownEvent};
 use super::home::HomeArg;
 use super::models::per_million;
-use super::prices::{effective_book, price_policy};
-use super::print_json;
+use super::policy::in_force;
+use super::prices::{bundled_lists, effective_book};
+use super::redecide::snapshot_at;
 use super::turns::{everything, newest, short};
+use super::{considered, print_json};
 use crate::failure::Failure;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, LedgerView};
 use crate::store::Home;
 
 /// Other models a turn is priced with: the ledger's most used.
 const OTHER_MODELS: usize = 5;
+/// Events that are folded without being asked, to make a decision again.
+const REMADE_OVER_MAX: u64 = 200_000;
 /// Turns that are suggested for an id nobody knows.
 const SUGGESTED: usize = 3;
 
@@ -47,6 +56,9 @@ pub(super) struct Explain {
     /// Also price this strategy; may be given several times
     #[arg(long, value_name = "STRATEGY")]
     strategy: Vec<Strategy>,
+    /// List every engine that was looked at, however far back the decision lies
+    #[arg(long)]
+    engines: bool,
     /// Print as JSON
     #[arg(long)]
     json: bool,
@@ -63,7 +75,12 @@ struct Explained {
     subscription: Option<Subscription>,
     /// What was decided for it, as people read it; programs find it among the events.
     #[serde(skip)]
-    decisions: Vec<Vec<String>>,
+    decisions: Vec<(Seq, Vec<String>)>,
+    /// The same made again from the world as it was, with every engine that was looked at.
+    remade: Vec<Remade>,
+    /// True when that would have taken a while, and nobody asked for it.
+    #[serde(skip)]
+    is_far: bool,
     /// What its attempts were charged with, where they were dispatched here.
     charges: Vec<Charged>,
     events: Vec<ShownEvent>,
@@ -111,21 +128,52 @@ impl Explain {
             return Err(self.unknown(ledger, home)?);
         };
         let window = events.window(conversation)?;
-        let book = effective_book(&world.book, home)?;
+        let book = effective_book(&world)?;
         let others = self.others(&world, &book)?;
         let explanation = explain(&window, turn, &book, &others)
             .map_err(|error| Failure::usage("pricing strategies", error))?;
         let Some(explanation) = explanation else { return Err(self.unknown(ledger, home)?) };
         let (about, charges) = (events.about(turn)?, events.charges(turn)?);
         let served = explanation.attempts.last().and_then(|attempt| attempt.engine.as_ref());
-        let policy = price_policy(home)?;
+        let policy = in_force(&world)?.prices;
         let subscription = served.and_then(|used| policy.subscription(&used.engine)).cloned();
         let charges = charges.into_iter().map(|(attempt, charge)| Charged::new(attempt, charge));
         let charges = charges.collect();
         let basis = "list_price";
         let decisions = events.decisions(turn)?;
         let events = about;
-        Ok(Explained { explanation, client, basis, subscription, decisions, charges, events })
+        let (remade, is_far) = self.remake(&view, home, &decisions)?;
+        Ok(Explained {
+            explanation,
+            client,
+            basis,
+            subscription,
+            decisions,
+            remade,
+            is_far,
+            charges,
+            events,
+        })
+    }
+
+    /// Makes decisions again, unless too many events lie between them and the snapshot before.
+    fn remake(
+        &self,
+        view: &LedgerView<'_>,
+        home: &Home,
+        decisions: &[(Seq, Vec<String>)],
+    ) -> Result<(Vec<Remade>, bool), Failure> {
+        let positions: BTreeSet<Seq> = decisions.iter().map(|(position, _)| *position).collect();
+        let (Some(first), Some(last)) = (positions.first(), positions.last()) else {
+            return Ok((Vec::new(), false));
+        };
+        let snapshot = snapshot_at(view, home, *first)?;
+        let from = snapshot.as_ref().map_or(0, |(_, head)| head.next);
+        if last - from > REMADE_OVER_MAX && !self.engines {
+            return Ok((Vec::new(), true));
+        }
+        let decider = Decider::new(view.head().ledger, bundled_lists()?);
+        Ok((remake(view, &KindTable::current(), decider, snapshot, &positions)?, false))
     }
 
     /// Strategies the turn is compared with: without a cache, the ledger's most used models, and what was asked for.
@@ -233,20 +281,34 @@ fn print(out: &mut impl Write, explained: &Explained) -> Result<(), Failure> {
         let mark = if *at_least { "≥ " } else { "" };
         writeln!(out, "  attempt {attempt} was charged {mark}${amount_usd} ({basis})")?;
     }
-    print_decisions(out, &explained.decisions)?;
+    print_decisions(out, explained)?;
     print_cache(out, cache)?;
     print_others(out, others, attempts.last())?;
     print_events(out, &explained.events)
 }
 
-fn print_decisions(out: &mut impl Write, decisions: &[Vec<String>]) -> Result<(), Failure> {
-    if !decisions.is_empty() {
+fn print_decisions(out: &mut impl Write, explained: &Explained) -> Result<(), Failure> {
+    if !explained.decisions.is_empty() {
         writeln!(out, "\nDecided")?;
     }
-    for decision in decisions {
-        for (index, line) in decision.iter().enumerate() {
+    for (position, lines) in &explained.decisions {
+        for (index, line) in lines.iter().enumerate() {
             let indent = if index == 0 { "  " } else { "    " };
             writeln!(out, "{indent}{line}")?;
+        }
+        match explained.remade.iter().find(|remade| remade.position == *position) {
+            Some(remade) => {
+                let equal = if remade.is_equal { "byte for byte" } else { "and it differs" };
+                writeln!(out, "    made again, {equal}:\n")?;
+                considered::print(out, &remade.considered)?;
+            }
+            None if explained.is_far => {
+                writeln!(out, "    every engine that was looked at: ferry explain --engines")?;
+            }
+            None => writeln!(
+                out,
+                "    made by another version or under other lists: it is not made again"
+            )?,
         }
     }
     Ok(())

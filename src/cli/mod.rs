@@ -3,19 +3,23 @@
 mod bench;
 mod budget;
 mod completions;
+mod considered;
 mod conversation;
 mod decisions;
 mod doctor;
 mod explain;
+mod feedback;
 mod home;
 mod import;
 mod init;
 mod keys;
 mod ledger;
 mod models;
+mod policy;
 mod prices;
 mod redecide;
 mod replay;
+mod route;
 mod turns;
 mod when;
 
@@ -49,7 +53,10 @@ enum Command {
     Turns(turns::Turns),
     Explain(explain::Explain),
     Models(models::Models),
+    Route(route::Route),
+    Policy(policy::PolicyCommand),
     Budget(budget::BudgetCommand),
+    Feedback(feedback::FeedbackCommand),
     Ledger(ledger::Ledger),
     Keys(keys::Keys),
     Doctor(doctor::Doctor),
@@ -81,7 +88,10 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Turns(command) => command.run(),
         Command::Explain(command) => command.run(),
         Command::Models(command) => command.run(),
+        Command::Route(command) => command.run(),
+        Command::Policy(command) => command.run(),
         Command::Budget(command) => command.run(),
+        Command::Feedback(command) => command.run(),
         Command::Ledger(command) => command.run(),
         Command::Keys(command) => command.run(),
         Command::Completions(command) => command.run(),

@@ -8,6 +8,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use events::payload::Rates;
 use events::rate::Rate;
 use projections::book::{Book, EnginePrice};
+use projections::projection::Projection as _;
 use projections::world::World;
 use serde::Serialize;
 
@@ -97,8 +98,8 @@ impl Models {
         } else {
             None
         };
-        let empty = <Book as projections::projection::Projection>::genesis();
-        let book = effective_book(world.as_ref().map_or(&empty, |world| &world.book), &home)?;
+        let empty = World::genesis();
+        let book = effective_book(world.as_ref().unwrap_or(&empty))?;
         match (&self.command, &world) {
             (Some(Command::Resolve { name }), _) => self.resolve(&book, name),
             (Some(Command::List { text }), _) => {
@@ -245,7 +246,7 @@ fn used<'b>(world: &World, book: &'b Book) -> Vec<Shown<'b>> {
 fn print_terms(out: &mut impl Write, price: &EnginePrice) -> Result<(), Failure> {
     let from = match price.seq {
         Some(position) => format!("{}, position {position} of the ledger", price.source),
-        None if price.source == projections::book::POLICY_SOURCE => "policy.toml".to_owned(),
+        None if price.source == projections::book::POLICY_SOURCE => "policy".to_owned(),
         None => format!("{}, bundled", price.source),
     };
     writeln!(out, "\n{} ({from})", price.engine)?;

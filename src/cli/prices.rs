@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use events::payload::{Name, Price, PriceBook};
 use projections::book::Book;
+use projections::world::World;
 use replay::book_file::BookFile;
 use replay::dates::{date, is_date};
-use replay::default_book::default_book;
-use replay::effective_book::{PricePolicy, effective};
+use replay::decider::Lists;
 use replay::import::Recorded;
 use replay::prices::{PriceList, parse};
 use serde::Serialize;
 use serde_bytes::Bytes as RawBytes;
 
+use super::policy::in_force;
 use super::{draw_id, print_json};
 use crate::failure::{Failure, Kind};
 use crate::ledger::{Command, Ledger, LedgerError, Outcome, PRICES_A_COMMAND_MAX, Queue};
-use crate::policy::{self, PolicyFile};
 use crate::progress;
-use crate::store::{Home, clock};
+use crate::store::clock;
 
 /// Engines that are named when a list lacks them, or cannot be read; the rest is counted.
 const SHOWN: usize = 10;
@@ -30,31 +30,16 @@ const MISSING_MAX: usize = 20;
 /// Longest list that is read, in bytes.
 const LIST_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
-/// The book that counts: policy, then the ledger's prices, then the bundled list.
-pub(super) fn effective_book(ledger: &Book, home: &Home) -> Result<Book, Failure> {
-    let policy = price_policy(home)?;
-    let list = default_book()
-        .map_err(|error| Failure::new(Kind::Corrupt, "reading the bundled prices", error))?;
-    let book = effective(ledger, &list, &policy);
-    match policy.lost_alias(&book) {
-        None => Ok(book),
-        Some((alias, engine)) => {
-            let problem = format!(
-                "prices.aliases.{alias}: there is no engine '{engine}'; ferry models list finds them"
-            );
-            Err(Failure::usage(format!("reading {}", home.policy().display()), problem))
-        }
-    }
+/// The book that counts: the rules in force, then the ledger's prices, then the bundled lists.
+pub(super) fn effective_book(world: &World) -> Result<Book, Failure> {
+    let policy = in_force(world)?.prices;
+    Ok(bundled_lists()?.book(&world.book, &policy))
 }
 
-/// What a person says about prices.
-pub(super) fn price_policy(home: &Home) -> Result<PricePolicy, Failure> {
-    policy_of(&home.policy()).map(|policy| policy.prices)
-}
-
-/// What a policy file says.
-pub(super) fn policy_of(path: &Path) -> Result<PolicyFile, Failure> {
-    policy::read(path).map_err(|error| Failure::usage(format!("reading {}", path.display()), error))
+/// What comes with ferry.
+pub(super) fn bundled_lists() -> Result<Lists, Failure> {
+    Lists::bundled()
+        .map_err(|error| Failure::new(Kind::Corrupt, "reading the bundled lists", error))
 }
 
 /// Import prices: models.dev, LiteLLM, OpenRouter, or a book of ferry's own (docs/prices.md)

@@ -1,24 +1,23 @@
 //! `ferry replay --redecide`: recorded decisions made again, and compared.
 
 use std::io::Write as _;
-use std::sync::Arc;
 
 use events::entry::Entry;
 use events::head::Head;
-use events::ids::Millis;
+use events::ids::{Millis, Seq};
 use events::kind::KindTable;
 use events::log::ReadLog as _;
 use projections::world::World;
 use replay::dates::instant;
 use replay::decider::Decider;
-use replay::default_book::default_book;
+use replay::policy_file::PolicyFile;
 use replay::redecide::{NotRemade, Redecided, Start, redecide};
 use serde::Serialize;
 
+use super::prices::bundled_lists;
 use super::print_json;
 use crate::failure::{Failure, Kind};
 use crate::ledger::{Ledger, LedgerView};
-use crate::policy::PolicyFile;
 use crate::progress;
 use crate::store::{Home, Snapshots};
 
@@ -46,7 +45,7 @@ impl Remake {
         &self,
         ledger: &Ledger,
         home: &Home,
-        policy: PolicyFile,
+        given: Option<PolicyFile>,
     ) -> Result<(), Failure> {
         let view = ledger.view()?;
         let since = match self.since {
@@ -54,9 +53,11 @@ impl Remake {
             None => newest(&view)?.saturating_sub(WEEK_MS),
         };
         let snapshot = if self.from_snapshot { snapshot(&view, home, since)? } else { None };
-        let list = default_book()
-            .map_err(|error| Failure::new(Kind::Corrupt, "reading the bundled prices", error))?;
-        let decider = Decider::new(policy.rules, policy.prices, Arc::new(list));
+        let (id, lists) = (view.head().ledger, bundled_lists()?);
+        let decider = match given {
+            Some(policy) => Decider::given(id, lists, policy),
+            None => Decider::new(id, lists),
+        };
         let from = snapshot.as_ref().map_or(0, |(_, head)| head.next);
         let bar = progress::bar("deciding again", view.head().next - from);
         let start = Start { snapshot, since };
@@ -126,17 +127,34 @@ fn newest(view: &LedgerView<'_>) -> Result<Millis, Failure> {
     Ok(received)
 }
 
+/// The newest snapshot that stands on the log at or before a position.
+pub(super) fn snapshot_at(
+    view: &LedgerView<'_>,
+    home: &Home,
+    position: Seq,
+) -> Result<Option<(World, Head)>, Failure> {
+    snapshot_where(view, home, |_, head| head.next <= position)
+}
+
 /// The newest snapshot that stands on the log before an instant.
 fn snapshot(
     view: &LedgerView<'_>,
     home: &Home,
     since: Millis,
 ) -> Result<Option<(World, Head)>, Failure> {
+    // Nothing that is to be decided again lies before it.
+    snapshot_where(view, home, |world, _| world.counts.latest < since)
+}
+
+fn snapshot_where(
+    view: &LedgerView<'_>,
+    home: &Home,
+    will_do: impl Fn(&World, &Head) -> bool,
+) -> Result<Option<(World, Head)>, Failure> {
     let snapshots = Snapshots::of(home, view.head().ledger)?;
     let mut failed = None;
     let found = snapshots.newest_where(|world, head| {
-        // Nothing that is to be decided again lies before it.
-        if world.counts.latest >= since {
+        if !will_do(world, head) {
             return false;
         }
         stands(view, head).unwrap_or_else(|failure| {

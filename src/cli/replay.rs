@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use events::head::SignedHead;
+use events::head::{Head, SignedHead};
 use events::ids::Millis;
 use events::kind::KindTable;
 use events::log::{Log, ReadLog};
@@ -14,16 +14,20 @@ use projections::book::{Book, BookNames};
 use projections::gather::{Gather, Resolved, Window};
 use projections::projection::Projection as _;
 use projections::world::Effect;
+use replay::decider::Decider;
 use replay::default_book::default_book;
-use replay::effective_book::book_of;
+use replay::effective_book::{PricePolicy, book_of};
 use replay::fold::{Checks, Folded, Signatures, fold};
-use replay::report::{Labelled, Report, Request, book_rows, default_rows, reference, report};
+use replay::report::{
+    Labelled, Report, Request, Variant, book_rows, default_rows, reference, report,
+};
 use replay::reprice::By;
 use replay::sample;
 use replay::strategy::{CacheOptions, Strategy, Ttl, WriteKind};
 
 use super::home::HomeArg;
-use super::prices::{effective_book, policy_of, read_list};
+use super::policy::read_policy;
+use super::prices::{bundled_lists, effective_book, read_list};
 use super::print_json;
 use super::redecide::Remake;
 use super::when::When;
@@ -53,6 +57,7 @@ Examples:
   ferry replay --sample --strategy all:opus --by model --ttl 3600 --write 1h
   ferry replay --sample --prices my-prices.json --json
   ferry replay --sample --plot week.svg
+  ferry replay --sample --policy docs/examples/cheap.toml docs/examples/quality.toml
   ferry replay --redecide --since 2026-01-05")]
 pub(crate) struct Replay {
     #[command(flatten)]
@@ -78,9 +83,10 @@ pub(crate) struct Replay {
     /// With --redecide: fold from the first event instead of from a snapshot
     #[arg(long, requires = "redecide")]
     no_snapshots: bool,
-    /// With --redecide: the policy the decisions were made under, instead of the ledger's policy.toml
-    #[arg(long, value_name = "FILE", requires = "redecide")]
-    policy: Option<PathBuf>,
+    /// Decide every turn again by this policy, and price what it decided; several may be named. With --redecide: the
+    /// policy the decisions were made under, instead of the ledger's own
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    policy: Vec<PathBuf>,
     /// Price this strategy instead of the default rows; may be given several times
     #[arg(long, value_name = "STRATEGY")]
     strategy: Vec<Strategy>,
@@ -186,14 +192,18 @@ impl Replay {
     }
 
     fn redecide(&self, ledger: &Ledger, home: &Home) -> Result<(), Failure> {
-        let policy = self.policy.clone().unwrap_or_else(|| home.policy());
+        if self.policy.len() > 1 {
+            let problem = "decisions were made under one policy: name one";
+            return Err(Failure::usage("making decisions again", problem));
+        }
+        let given = self.policy.first().map(|path| read_policy(path)).transpose()?;
         let request = Remake {
             since: self.since.map(When::millis),
             from_snapshot: !self.no_snapshots,
             json: self.json,
             digest_only: self.digest,
         };
-        request.run(ledger, home, policy_of(&policy)?)
+        request.run(ledger, home, given.map(|(_, policy)| policy))
     }
 
     fn replay<L: ReadLog>(
@@ -208,7 +218,13 @@ impl Replay {
         let resolved = gather.resolve();
         let (from, until) = self.window(&resolved);
         let window = resolved.window(from, until);
-        let book = self.book(&folded, prices)?;
+        let mut book = self.book(&folded, prices)?;
+        if !self.policy.is_empty() {
+            // A policy may send turns anywhere: what the ledger has no price of, the bundled list may have.
+            let names = book.names().cloned();
+            book = bundled_lists()?.book(&book, &PricePolicy::default());
+            book = names.into_iter().fold(book, Book::with_names);
+        }
         let report = self.report(&folded, &window, &book, (from, until))?;
         if let Some(path) = &self.plot {
             render::plot::draw(&report, path)
@@ -245,7 +261,7 @@ impl Replay {
                 None => book.clone(),
             }),
             None if self.sample => Ok(own.clone()),
-            None => effective_book(own, &self.home.home()?),
+            None => effective_book(&folded.world),
         }
     }
 
@@ -272,6 +288,7 @@ impl Replay {
     ) -> Result<Report, Failure> {
         let pricing = |error| Failure::usage("pricing strategies", error);
         let request = Request {
+            policies: self.variants(&folded.head)?,
             strategies: self.strategies(book, window).map_err(pricing)?,
             // One's own turns are compared with what they were, not with their model's family.
             reference: if self.sample { reference(book) } else { Strategy::recorded() },
@@ -280,12 +297,26 @@ impl Replay {
             from,
             until,
         };
-        let bar = progress::bar("pricing strategies", request.strategies.len() as u64);
+        // A row is priced in a moment; a policy decides every turn.
+        let steps = request.strategies.len() as u64 + window.turns * request.policies.len() as u64;
+        let bar = progress::bar("pricing", steps);
         let head = &folded.head;
         let report = report(head, folded.batches, book, window, &request, &mut || bar.inc(1))
             .map_err(pricing);
         bar.finish_and_clear();
         report
+    }
+
+    /// The policies to decide by, called by the names of their files.
+    fn variants(&self, head: &Head) -> Result<Vec<Variant>, Failure> {
+        let lists = bundled_lists()?;
+        let variant = |path: &PathBuf| {
+            let (_, policy) = read_policy(path)?;
+            let name = path.file_stem().unwrap_or(path.as_os_str());
+            let label = name.to_string_lossy().into_owned();
+            Ok(Variant { label, decider: Decider::given(head.ledger, lists.clone(), policy) })
+        };
+        self.policy.iter().map(variant).collect()
     }
 
     fn strategies(

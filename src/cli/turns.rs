@@ -166,7 +166,7 @@ pub(super) fn everything(
     // Asked first: what is vouched for is in the log already.
     let vouched = home.vouched_head()?;
     let (folded, gather) = read(&ledger.view()?, checks(&kinds, vouched.as_ref()))?;
-    let book = effective_book(&folded.world.book, home)?;
+    let book = effective_book(&folded.world)?;
     let since = since.map_or(0, When::millis);
     let window = gather.resolve().window(since, until.map_or(u64::MAX, When::millis));
     Ok((window, book, folded.world.keyring))

@@ -1,7 +1,7 @@
 //! What the owner of a ledger is asked to do, and what comes of it.
 
 use events::ids::{Millis, Seq, Subject};
-use events::payload::{Actor, Import, PriceBook, Stream, Turn, TurnClosed};
+use events::payload::{Actor, Import, PriceBook, Stream, Turn, TurnClosed, Verdict};
 use replay::decider::{Attempted, Plan};
 use replay::import::{EVENTS_A_TURN_MAX, ImportedTurn, Recorded};
 use replay::writer::BULK_BATCH_EVENTS;
@@ -75,6 +75,24 @@ pub enum Command<'a> {
         /// How it ended.
         closed: TurnClosed,
     },
+    /// Rules take the place of those in force.
+    SetPolicy {
+        /// When.
+        at: Millis,
+        /// How often the ledger's rules were set, this time included: what was made from older rules is refused.
+        sequence: u32,
+        /// The rules, as TOML.
+        text: &'a str,
+    },
+    /// A person judges the answer to a turn.
+    Judge {
+        /// When.
+        at: Millis,
+        /// The turn.
+        turn: Subject,
+        /// What they say.
+        verdict: Verdict,
+    },
     /// A key is enrolled, retired, or takes another's place.
     ChangeKey {
         /// When.
@@ -96,6 +114,7 @@ impl Command<'_> {
             | Self::Retry { .. }
             | Self::EndAttempt { .. }
             | Self::CloseTurn { .. } => Stream::Proxy,
+            Self::SetPolicy { .. } | Self::Judge { .. } => Stream::People,
             Self::ChangeKey { .. } => Stream::Node,
         }
     }

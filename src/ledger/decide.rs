@@ -8,7 +8,9 @@ use events::ids::{AuthorId, Millis, Seq, Subject};
 use events::log::ReadLog as _;
 use events::payload::{Actor, ActorChange, Price};
 use projections::book::EnginePrice;
+use replay::decider::DeciderError;
 use replay::import::{Basis, ImportError, ImportedTurn, Recorded};
+use replay::policy_file::PolicyFileError;
 use replay::writer::author_subject;
 use serde_bytes::Bytes as RawBytes;
 
@@ -54,6 +56,18 @@ impl From<EventError> for Stop {
     }
 }
 
+impl From<DeciderError> for Stop {
+    fn from(error: DeciderError) -> Self {
+        Self::Refused(error.to_string())
+    }
+}
+
+impl From<PolicyFileError> for Stop {
+    fn from(error: PolicyFileError) -> Self {
+        DeciderError::from(error).into()
+    }
+}
+
 impl From<ImportError<StoreError>> for Stop {
     fn from(error: ImportError<StoreError>) -> Self {
         match error {
@@ -79,6 +93,10 @@ impl Live {
             Command::Retry { turn, attempt } => self.retry(turn, *attempt, group),
             Command::EndAttempt { turn, attempted } => self.end_attempt(turn, attempted, group),
             Command::CloseTurn { turn, closed } => self.close_turn(turn, closed, group),
+            Command::SetPolicy { at, sequence, text } => {
+                self.set_policy(*at, *sequence, text, group)
+            }
+            Command::Judge { at, turn, verdict } => self.judge(*at, turn, *verdict, group),
             Command::ChangeKey { at, actor } => self.change_key(*at, *actor, group.next),
         }
     }
@@ -113,7 +131,7 @@ impl Live {
             let stated = EnginePrice::of(&price, None);
             let known = said.get(&stated.engine).or_else(|| self.world.book.engine(&stated.engine));
             let outcome = match known {
-                Some(known) if known.charges_the_same(&stated) => Recorded::Repeated,
+                Some(known) if known.says_the_same(&stated) => Recorded::Repeated,
                 Some(_) => Recorded::Amended,
                 None => Recorded::New,
             };

@@ -28,7 +28,7 @@ use super::group::Group;
 use super::handle::{Answer, Checkpoint, Request, Waiting};
 use super::own_keys::OwnKeys;
 use super::pace::Pace;
-use crate::store::{Home, Sealed, Store, StoreError};
+use crate::store::{Sealed, Store, StoreError};
 
 /// Most events of turns in one commit group: what comes meanwhile waits for the next.
 const GROUP_EVENTS: usize = 256;
@@ -46,7 +46,6 @@ pub(super) struct Live {
     pub(super) keys: OwnKeys,
     /// Decides turns; made when the first is asked for.
     pub(super) decider: Option<Decider>,
-    pub(super) home: Home,
     clock: Box<dyn Fn() -> Millis + Send>,
     follower: Follower,
     /// Where the live world was last given to be compared.
@@ -55,7 +54,6 @@ pub(super) struct Live {
 
 impl Live {
     pub(super) fn new(
-        home: Home,
         store: Store,
         world: World,
         keys: OwnKeys,
@@ -70,7 +68,6 @@ impl Live {
             world,
             keys,
             decider: None,
-            home,
             clock,
             follower,
         }

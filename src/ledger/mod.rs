@@ -12,6 +12,7 @@ mod open;
 mod own_keys;
 mod owner;
 mod pace;
+mod people;
 mod socket;
 mod turns;
 

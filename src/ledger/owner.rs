@@ -55,7 +55,7 @@ impl Owner {
         let (queues, waiting) = queues();
         let (ledger, reader) = (head.ledger, store.reader());
         let handle = Handle { ledger, queues, reader, follower: follower.clone() };
-        let live = Live::new(home.clone(), store, world, keys, settings.clock, follower);
+        let live = Live::new(store, world, keys, settings.clock, follower);
         let thread = Builder::new()
             .name("ferry-owner".to_owned())
             .spawn(move || live.work(waiting, following))

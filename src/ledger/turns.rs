@@ -1,7 +1,6 @@
 //! Turns: asked, tried again, ended, closed. Each command can be given again: what was decided stands.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use events::batch::Batch;
 use events::entry::Entry;
@@ -10,23 +9,22 @@ use events::ids::{Millis, Seq, Subject};
 use events::log::ReadLog as _;
 use events::payload::{
     Amend, AmendReason, Booking, Charge, ChargeBasis, Name, Reservation, Stream, Turn, TurnClosed,
+    TurnKind, Verdict,
 };
 use events::usage::Usage;
-use replay::decider::{Attempted, Decider, Plan, close, orphaned};
-use replay::default_book::default_book;
+use replay::decider::{Attempted, Decider, Lists, Plan, close, orphaned};
 
 use super::command::Outcome;
 use super::decide::{Decided, Stop};
 use super::group::Group;
 use super::live::Live;
-use crate::policy;
 use crate::store::StoreError;
 
 /// What the log says of an attempt that has ended.
 #[derive(Default)]
 struct Told {
     turn: Option<Asker>,
-    dispatched: Option<(Millis, String, Reservation)>,
+    dispatched: Option<(Millis, String, Reservation, TurnKind)>,
     result: Option<(Millis, Usage, Charge)>,
     newest: Millis,
 }
@@ -37,22 +35,31 @@ struct Asker {
     conversation: Subject,
     harness: Option<String>,
     project: Option<String>,
-    kind: Option<events::payload::TurnKind>,
+}
+
+/// The answer of a turn that was served.
+pub(super) struct Served {
+    pub(super) attempt: u16,
+    pub(super) engine: String,
+    pub(super) kind: Option<TurnKind>,
+    pub(super) harness: Option<String>,
+    /// What a person said of it last, and where that stands.
+    pub(super) verdict: Option<Verdict>,
+    pub(super) position: Seq,
 }
 
 impl Live {
-    /// The decider, made from policy and bundled prices when it is first needed.
+    /// The decider, made with the bundled lists when it is first needed. It can follow the rules in force.
     fn decider(&mut self) -> Result<&mut Decider, Stop> {
         if self.decider.is_none() {
-            let path = self.home.policy();
-            let refused = |error: &dyn std::fmt::Display| {
-                Stop::Refused(format!("reading {}: {error}", path.display()))
-            };
-            let file = policy::read(&path).map_err(|error| refused(&error))?;
-            let list = default_book().map_err(|error| refused(&error))?;
-            self.decider = Some(Decider::new(file.rules, file.prices, Arc::new(list)));
+            let lists = Lists::bundled().map_err(|error| Stop::Refused(error.to_string()))?;
+            self.decider = Some(Decider::new(self.store.head().ledger, lists));
         }
-        self.decider.as_mut().ok_or_else(|| Stop::Refused("nothing decides turns".to_owned()))
+        let Some(decider) = &mut self.decider else {
+            return Err(Stop::Refused("nothing decides turns".to_owned()));
+        };
+        decider.rules(&self.world)?;
+        Ok(decider)
     }
 
     /// Settles what was in flight when the last owner ended: nobody else will.
@@ -166,7 +173,7 @@ impl Live {
     ) -> Result<Decided, Stop> {
         self.commit_before(group)?;
         let told = self.told(turn, attempted.attempt)?;
-        let (Some(asker), Some((dispatched, engine, reserved)), Some((turn_at, usage, was))) =
+        let (Some(asker), Some((dispatched, engine, reserved, kind)), Some((turn_at, usage, was))) =
             (told.turn, told.dispatched, told.result)
         else {
             return Err(not_in_flight(turn));
@@ -185,12 +192,12 @@ impl Live {
             conversation: asker.conversation,
             harness: name(asker.harness.as_deref())?,
             project: name(asker.project.as_deref())?,
-            kind: asker.kind,
+            kind: Some(kind),
             was,
             now: was,
         };
         let Some(decider) = &mut self.decider else { return Err(not_in_flight(turn)) };
-        let booking = decider.rebooked(&self.world, turn, (booking, reserved), attempted);
+        let booking = decider.rebooked(&self.world, turn, (booking, reserved), attempted)?;
         if booking.now == was && usage == attempted.usage {
             return Ok(known);
         }
@@ -268,12 +275,12 @@ impl Live {
                     conversation: turn.conversation,
                     harness: ask.harness.map(|name| name.as_str().to_owned()),
                     project: ask.project.map(|name| name.as_str().to_owned()),
-                    kind: ask.kind,
                 });
             }
             Body::Dispatch(dispatch) if dispatch.attempt == attempt => {
                 let engine = dispatch.engine.as_str().to_owned();
-                told.dispatched = Some((at.received, engine, dispatch.reserved));
+                let kind = dispatch.class.kind;
+                told.dispatched = Some((at.received, engine, dispatch.reserved, kind));
             }
             Body::Result(result) if result.attempt == attempt => {
                 told.newest = at.at;
@@ -290,7 +297,36 @@ impl Live {
         Ok(told)
     }
 
-    /// Shows the events about a turn that the owner's proxies wrote, in the order of the log.
+    /// The answer a turn's client got, where it got one.
+    pub(super) fn served(&self, turn: &Subject) -> Result<Option<Served>, StoreError> {
+        let mut served: Option<Served> = None;
+        let (mut kind, mut harness) = (None, None);
+        self.each_about(turn, &mut |at, body| match body {
+            Body::Turn(turn) => {
+                harness = turn.ask.and_then(|ask| ask.harness).map(|name| name.as_str().to_owned());
+            }
+            Body::Dispatch(dispatch) => kind = Some(dispatch.class.kind),
+            Body::Result(result) if result.usage.prompt.is_some() => {
+                served = Some(Served {
+                    attempt: result.attempt,
+                    engine: result.engine.as_str().to_owned(),
+                    kind,
+                    harness: harness.clone(),
+                    verdict: None,
+                    position: at.position,
+                });
+            }
+            Body::Feedback(feedback) => {
+                if let Some(served) = &mut served {
+                    (served.verdict, served.position) = (Some(feedback.verdict), at.position);
+                }
+            }
+            _ => {}
+        })?;
+        Ok(served)
+    }
+
+    /// Shows the events about a turn that this ledger's proxies and people wrote, in the order of the log.
     fn each_about(
         &self,
         turn: &Subject,
@@ -314,14 +350,16 @@ impl Live {
     ) {
         let Some((entry, _, bytes)) = Entry::split(stored) else { return };
         let Ok(batch) = Batch::parse_header(bytes) else { return };
-        if !self.world.keyring.could_write(&batch.header.author, Stream::Proxy, position) {
+        let author = &batch.header.author;
+        let could = |stream| self.world.keyring.could_write(author, stream, position);
+        if !could(Stream::Proxy) && !could(Stream::People) {
             return;
         }
         let found = (first..).zip(batch.events()).find(|(seq, _)| *seq == position);
         let decoded =
             found.and_then(|(_, event)| Some((event.at, event.decode(&self.kinds).ok()?)));
         if let Some((at, body)) = decoded {
-            see(Instants { at, received: entry.received }, &body);
+            see(Instants { at, received: entry.received, position }, &body);
         }
     }
 }
@@ -331,11 +369,12 @@ fn name(text: Option<&str>) -> Result<Option<Name<'_>>, Stop> {
     text.map(Name::new).transpose().map_err(|error| Stop::Refused(error.to_string()))
 }
 
-/// When an event happened, and when the owner took it in.
+/// When an event happened, when the owner took it in, and where.
 #[derive(Clone, Copy)]
 struct Instants {
     at: Millis,
     received: Millis,
+    position: Seq,
 }
 
 fn planned(plan: Plan) -> Decided {

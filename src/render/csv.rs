@@ -31,7 +31,7 @@ const COLUMNS: [&str; 22] = [
 pub(crate) fn rows(report: &Report) -> Result<Vec<u8>, csv::Error> {
     let mut out = csv::Writer::from_writer(Vec::new());
     out.write_record(COLUMNS)?;
-    for row in &report.rows {
+    for row in report.all_rows() {
         if row.by.is_empty() {
             out.write_record(record(row, "", &row.sums, true))?;
         }

@@ -34,7 +34,8 @@ const LINE_COLOURS: [RGBColor; LINES] = [
 
 /// Draws a report into an SVG file.
 pub(crate) fn draw(report: &Report, path: &Path) -> Drawn {
-    let bars = u32::try_from(report.rows.len()).unwrap_or(u32::MAX).saturating_mul(BAR_HEIGHT);
+    let bars =
+        u32::try_from(report.all_rows().count()).unwrap_or(u32::MAX).saturating_mul(BAR_HEIGHT);
     let bars = bars.saturating_add(110);
     let root = SVGBackend::new(path, (WIDTH, bars.saturating_add(DAYS_HEIGHT))).into_drawing_area();
     root.fill(&WHITE)?;
@@ -56,7 +57,7 @@ fn whole_dollars(cost: events::cost::Cost) -> String {
 }
 
 fn draw_strategies(report: &Report, area: &Area<'_>) -> Drawn {
-    let rows = &report.rows;
+    let rows: Vec<&Row> = report.all_rows().collect();
     let most = rows.iter().map(|row| dollars(row.sums.cost())).fold(0.0, f64::max).max(0.01);
     let mut chart = ChartBuilder::on(area)
         .caption("Cost per strategy, US dollars at list price", ("sans-serif", 20, &INK))
@@ -113,7 +114,7 @@ fn shortened(label: &str) -> String {
 /// above the recorded one would press all others flat.
 fn drawn_by_day(report: &Report) -> Vec<&Row> {
     let is_recorded = |row: &&Row| row.strategy.starts_with("recorded");
-    let mut rows: Vec<&Row> = report.rows.iter().collect();
+    let mut rows: Vec<&Row> = report.all_rows().collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.sums.cost().known));
     if let Some(recorded) = rows.iter().find(|row| is_recorded(row)) {
         let most = recorded.sums.cost().known.0.saturating_mul(2);

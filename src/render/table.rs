@@ -1,5 +1,6 @@
 //! The report as an aligned table.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use anstyle::Style;
 use comfy_table::{CellAlignment, Table, presets};
 use events::cost::Cost;
 use events::money::{Pico, group_thousands};
-use replay::report::{Report, Row, Sums};
+use replay::report::{PolicyRow, Report, Row, Sums};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -23,7 +24,7 @@ pub(crate) fn print(out: &mut impl Write, report: &Report, checked_in: Duration)
         return writeln!(out, "No turns in this window: ferry import traffic FILE brings some in.");
     }
     print_table(out, &main_table(report))?;
-    for row in report.rows.iter().filter(|row| !row.by.is_empty()) {
+    for row in report.all_rows().filter(|row| !row.by.is_empty()) {
         writeln!(out, "\n{BOLD}{}{BOLD:#}", row.label)?;
         print_table(out, &parts_table(row))?;
         if row.by.len() > PARTS_SHOWN {
@@ -31,6 +32,7 @@ pub(crate) fn print(out: &mut impl Write, report: &Report, checked_in: Duration)
             writeln!(out, "{DIM}and {rest} more: --json or --csv prints all{DIM:#}")?;
         }
     }
+    policies(out, report)?;
     notes(out, report)
 }
 
@@ -100,13 +102,13 @@ fn extras(report: &Report) -> Vec<Extra> {
         ("weaker rule", |sums| sums.assumed_prefix),
         ("as reported", |sums| sums.as_reported),
     ];
-    let needed = |(_, figure): &Extra| report.rows.iter().any(|row| figure(&row.sums) > 0);
+    let needed = |(_, figure): &Extra| report.all_rows().any(|row| figure(&row.sums) > 0);
     all.into_iter().filter(needed).collect()
 }
 
 fn main_table(report: &Report) -> Table {
     let extras = extras(report);
-    let has_naive = report.rows.iter().any(|row| row.naive.is_some());
+    let has_naive = report.all_rows().any(|row| row.naive.is_some());
     let mut header = vec![
         "strategy",
         "at list price",
@@ -122,7 +124,7 @@ fn main_table(report: &Report) -> Table {
         header.push("naive");
     }
     let mut table = aligned(&header);
-    for row in &report.rows {
+    for row in report.all_rows() {
         let mut cells = vec![row.label.clone(), dollars(row.sums.cost(), 2)];
         cells.push(row.ratio_to_recorded.as_deref().map_or_else(unknown, ratio));
         cells.extend(rates(&row.sums));
@@ -178,8 +180,8 @@ fn notes(out: &mut impl Write, report: &Report) -> io::Result<()> {
     for assumption in &report.assumes {
         writeln!(out, "  {assumption}")?;
     }
-    let any = |figure: fn(&Sums) -> u64| report.rows.iter().any(|row| figure(&row.sums) > 0);
-    let has_naive = report.rows.iter().any(|row| row.naive.is_some());
+    let any = |figure: fn(&Sums) -> u64| report.all_rows().any(|row| figure(&row.sums) > 0);
+    let has_naive = report.all_rows().any(|row| row.naive.is_some());
     let notes: [(bool, &str, &[&str]); 6] = [
         (
             any(|sums| sums.misfits),
@@ -236,10 +238,55 @@ fn notes(out: &mut impl Write, report: &Report) -> io::Result<()> {
     Ok(())
 }
 
+/// Engines of a policy that are named.
+const SERVED_BY_SHOWN: usize = 5;
+
+/// What each policy decided.
+fn policies(out: &mut impl Write, report: &Report) -> io::Result<()> {
+    for PolicyRow { row, decided } in &report.policies {
+        writeln!(out, "\n{BOLD}Policy {}{BOLD:#}", row.label)?;
+        let (known, terms) = decided.terms_known;
+        writeln!(
+            out,
+            "  {} turns decided over {} engines, {} refused; {} of {} terms of their scores are known ({})",
+            count(decided.turns),
+            count(decided.engines),
+            count(decided.refused),
+            count(known),
+            count(terms),
+            percent(&share(known, terms)),
+        )?;
+        let of = |counts: &BTreeMap<&'static str, u64>| {
+            let each = counts.iter().map(|(label, turns)| format!("{label} {}", count(*turns)));
+            each.collect::<Vec<_>>().join(", ")
+        };
+        writeln!(out, "  tiers: {}", of(&decided.tiers))?;
+        writeln!(out, "  chosen: {}", of(&decided.choices))?;
+        let mut served: Vec<(&String, &u64)> = decided.served_by.iter().collect();
+        served.sort_by_key(|(engine, turns)| (Reverse(**turns), *engine));
+        for (engine, turns) in served.iter().take(SERVED_BY_SHOWN) {
+            let part = percent(&share(**turns, decided.turns));
+            writeln!(out, "  {:>7}  {engine}", part)?;
+        }
+        if served.len() > SERVED_BY_SHOWN {
+            let rest = served.len() - SERVED_BY_SHOWN;
+            writeln!(out, "{DIM}  and {rest} more engines: --json names them{DIM:#}")?;
+        }
+        writeln!(out, "  digest of its decisions {}", decided.digest)?;
+    }
+    Ok(())
+}
+
+/// `part / whole` with four decimals.
+fn share(part: u64, whole: u64) -> String {
+    let ten_thousandths = (u128::from(part) * 10_000).checked_div(whole.into()).unwrap_or(0);
+    format!("{}.{:04}", ten_thousandths / 10_000, ten_thousandths % 10_000)
+}
+
 /// Cache rates that the input rate stands in for, with the engines concerned.
 fn stand_ins(report: &Report) -> BTreeMap<&str, BTreeSet<&str>> {
     let mut found: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for engine in report.rows.iter().flat_map(|row| &row.engines) {
+    for engine in report.all_rows().flat_map(|row| &row.engines) {
         let cached = engine.stand_ins.iter().filter(|stand_in| stand_in.ends_with(": input rate"));
         for stand_in in cached {
             found.entry(stand_in).or_default().extend(engine.engine.as_deref());

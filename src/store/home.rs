@@ -72,12 +72,6 @@ impl Home {
         self.0.join("blobs")
     }
 
-    /// What a person says about prices, routing and budgets.
-    #[must_use]
-    pub fn policy(&self) -> PathBuf {
-        self.0.join("policy.toml")
-    }
-
     /// The newest head a sync record vouches for.
     ///
     /// # Errors

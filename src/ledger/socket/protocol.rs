@@ -12,7 +12,7 @@ use serde_bytes::{ByteBuf, Bytes as RawBytes};
 use crate::ledger::command::{CommandError, Outcome};
 
 /// Raised whenever what is said changes.
-pub(super) const PROTOCOL: u32 = 2;
+pub(super) const PROTOCOL: u32 = 3;
 /// Longest frame: a world, or a page and one more batch.
 const FRAME_BYTES_MAX: u32 = 16 * 1024 * 1024;
 /// A page of stored batches ends behind this many bytes.

@@ -1,0 +1,166 @@
+//! A decision with everything it looked at, as people read it.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use anstyle::Style;
+use comfy_table::{CellAlignment, Table, presets};
+use replay::considered::{Considered, Engine, Figure, Term};
+
+use super::turns::short;
+use crate::failure::Failure;
+
+const BOLD: Style = Style::new().bold();
+/// Columns an indented list of names takes.
+const LINE: usize = 110;
+
+/// Prints a decision: what the turn was taken for, who could take it, who could not and why.
+pub(super) fn print(out: &mut impl Write, considered: &Considered) -> Result<(), Failure> {
+    headline(out, considered)?;
+    writeln!(out, "\n{BOLD}Engines that can take it{BOLD:#}")?;
+    if considered.viable().next().is_none() {
+        writeln!(out, "  none")?;
+    } else {
+        viable(out, considered)?;
+    }
+    excluded(out, considered)
+}
+
+fn headline(out: &mut impl Write, considered: &Considered) -> Result<(), Failure> {
+    let Considered { task, asked_tier, score, confidence, prompt_tokens, .. } = considered;
+    let went = considered.engine.as_ref().zip(considered.choice);
+    match went {
+        Some((engine, choice)) => writeln!(out, "{BOLD}{engine}{BOLD:#} ({choice})")?,
+        None => writeln!(out, "{BOLD}refused{BOLD:#}: {}", considered.outcome)?,
+    }
+    let new = considered.new_tokens.map_or_else(String::new, |new| format!(", {new} of it new"));
+    writeln!(out, "  prompt       {prompt_tokens} tokens{new}")?;
+    writeln!(out, "  taken for    {task}, {asked_tier}: score {score}, confidence {confidence}")?;
+    writeln!(out, "  terms        {}", terms(&considered.terms))?;
+    let unknown = unknown(&considered.terms);
+    if !unknown.is_empty() {
+        writeln!(out, "  not known    {unknown}")?;
+    }
+    let moved = match considered.moved.as_slice() {
+        [] => String::new(),
+        moved => format!(" ({})", moved.join(", ")),
+    };
+    writeln!(out, "  served at    {}{moved}", considered.tier)?;
+    let ((work, size), (axis, rank_axis)) = (considered.work, considered.axes);
+    writeln!(
+        out,
+        "  asks for     {work}, {size}, done well with a chance of {}; floors on {axis}, ranked on {rank_axis}",
+        considered.threshold
+    )?;
+    if considered.relaxed > 0 {
+        let lifted = ["price ceilings", "quality floors", "trust and latency", "cool-offs"];
+        let lifted = &lifted[..usize::from(considered.relaxed).min(lifted.len())];
+        writeln!(out, "  lifted       {}: nothing passed them", lifted.join(", "))?;
+    }
+    if let Some((drawn, below)) = considered.draw {
+        writeln!(out, "  explores     below {below} of 2^32; drawn {drawn}")?;
+    }
+    Ok(())
+}
+
+fn terms(terms: &[Term]) -> String {
+    let signed = |adds: &str| {
+        if adds.starts_with('-') { adds.to_owned() } else { format!("+{adds}") }
+    };
+    let counted = terms.iter().filter_map(|term| Some((term.name, term.adds.as_deref()?)));
+    let counted = counted.filter(|(_, adds)| *adds != "0.00");
+    let counted: Vec<String> =
+        counted.map(|(name, adds)| format!("{} {name}", signed(adds))).collect();
+    let all = std::iter::once("0.30 to begin with".to_owned()).chain(counted);
+    all.collect::<Vec<_>>().join(", ")
+}
+
+fn unknown(terms: &[Term]) -> String {
+    let unknown = terms.iter().filter(|term| term.adds.is_none()).map(|term| term.name);
+    unknown.collect::<Vec<_>>().join(", ")
+}
+
+fn viable(out: &mut impl Write, considered: &Considered) -> Result<(), Failure> {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header([
+        "", "engine", "chance", "quality", "cold", "expected", "horizon", "trust", "wait", "prior",
+    ]);
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if (2..9).contains(&index) || index == 0 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for engine in considered.viable() {
+        table.add_row(row(engine));
+    }
+    for line in table.lines() {
+        writeln!(out, "  {}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+fn row(engine: &Engine) -> [String; 10] {
+    let dollars = |figure: &Option<Figure>| figure.as_ref().map_or_else(String::new, amount);
+    let prior = if engine.labels == ("0.000".to_owned(), "0.000".to_owned()) {
+        engine.prior.clone()
+    } else {
+        let (verified, refuted) = &engine.labels;
+        format!("{}, {verified} for it, {refuted} against", engine.prior)
+    };
+    [
+        engine.place.map_or_else(String::new, |place| place.to_string()),
+        engine.engine.clone(),
+        engine.chance.clone(),
+        engine.rank_quality.clone().unwrap_or_else(|| "unscored".to_owned()),
+        amount(&engine.cold),
+        dollars(&engine.expected),
+        dollars(&engine.horizon),
+        engine.trust.clone(),
+        engine.wait_ms.map_or_else(String::new, |wait| format!("{wait} ms")),
+        prior,
+    ]
+}
+
+fn amount(figure: &Figure) -> String {
+    match figure {
+        Figure { usd, at_least: true } if usd.chars().all(|c| matches!(c, '0' | '.')) => {
+            "unknown".to_owned()
+        }
+        Figure { usd, at_least: true } => format!("≥ ${}", six(usd)),
+        Figure { usd, at_least: false } => format!("${}", six(usd)),
+    }
+}
+
+/// Dollars to a ten-thousandth of a cent, rounded down: the whole figure stands in JSON.
+fn six(usd: &str) -> &str {
+    usd.find('.').and_then(|point| usd.get(..point + 7)).unwrap_or_else(|| short(usd))
+}
+
+/// The engines that cannot take it, by reason, each named.
+fn excluded(out: &mut impl Write, considered: &Considered) -> Result<(), Failure> {
+    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for engine in &considered.engines {
+        if let Some(reason) = engine.excluded {
+            by_reason.entry(reason).or_default().push(&engine.engine);
+        }
+    }
+    if by_reason.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{BOLD}Excluded{BOLD:#}")?;
+    for (reason, engines) in by_reason {
+        writeln!(out, "  {reason}: {}", engines.len())?;
+        let mut line = String::new();
+        for engine in engines {
+            if line.len() + engine.len() > LINE {
+                writeln!(out, "    {}", line.trim_end())?;
+                line.clear();
+            }
+            line.push_str(engine);
+            line.push(' ');
+        }
+        writeln!(out, "    {}", line.trim_end())?;
+    }
+    Ok(())
+}
