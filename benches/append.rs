@@ -92,6 +92,7 @@ fn gathered(batch: u64, per_batch: usize, raw: &RawUsage) -> Events {
         raw_usage,
         parts: Some(Parts::TEXT | Parts::TOOL_USE),
         finish: Finish::ToolUse,
+        first_ms: None,
         latency_ms: Some(7_340),
         charge: None,
     };

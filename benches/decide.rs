@@ -6,7 +6,6 @@
 )]
 
 use std::hint::black_box;
-use std::sync::Arc;
 use std::time::Instant;
 
 use events::batch::Batch;
@@ -14,22 +13,24 @@ use events::bytes::Bytes;
 use events::event::{Body, Events};
 use events::ids::{AuthorId, Millis, Subject};
 use events::kind::KindTable;
-use events::money::Pico;
-use events::payload::{Ask, BudgetPeriod, BudgetScope, Name, Parts, Stream, Turn};
+use events::payload::{
+    Anatomy, Ask, DispatchResult, Effort, Ending, Features, Finish, Keywords, Name, Parts,
+    RawPairs, Stream, TextSize, Turn, TurnClosed,
+};
+use events::usage::{Convention, RawUsage};
 use projections::budgets::{Instance, Room};
-use projections::decide::{Comparison, Inputs, Market, decide};
-use projections::forecast::switch_pays;
-use projections::policy::{Budget, OnExceeded, Policy, Rules};
+use projections::decide::Market;
+use projections::forecast::{Foreseen, Held, Horizon, switch_pays, weigh};
 use projections::projection::{Context, Projection as _};
 use projections::world::World;
-use replay::decider::Decider;
+use replay::decider::{Decider, Lists, Ruling};
 use replay::default_book::default_book;
-use replay::effective_book::{PricePolicy, effective};
-use replay::synth::{START, Synth};
+use replay::policy_file::{PolicyFile, read};
+use replay::synth::{START, Synth, ledger_id};
 
 const SEED: u64 = 7;
 const ENGINES: usize = 350;
-const ROUNDS: u32 = 20_000;
+const ROUNDS: u32 = 4_000;
 const NOW: Millis = START + 20 * 86_400_000;
 
 /// The world after so many synthetic turns.
@@ -59,47 +60,58 @@ fn world_after(turns: u64) -> World {
     world
 }
 
-/// Budgets of every scope, over so many engines of the bundled list.
-fn policy(engines: usize) -> Policy {
+const BUDGETS: &str = r#"
+[budgets.turn]
+scope = "turn"
+limit_usd = "1000000"
+[budgets.conversation]
+scope = "conversation"
+limit_usd = "1000000"
+[budgets.client]
+scope = "client"
+period = "rolling-24h"
+limit_usd = "1000000"
+zone = "Europe/Berlin"
+[budgets.project]
+scope = "project"
+period = "day"
+limit_usd = "1000000"
+zone = "Europe/Berlin"
+[budgets.month]
+scope = "all"
+period = "month"
+limit_usd = "1000000"
+zone = "Europe/Berlin"
+paced = true
+"#;
+
+/// Budgets of every scope, over so many engines of the bundled list: OpenRouter's, and the vendors' own.
+fn policy(engines: usize, objective: &str) -> PolicyFile {
     let list = default_book().unwrap();
-    let named = list.prices.iter().map(|price| price.engine.clone());
-    let mut policy = Policy::default();
-    policy.routing.engines = ["anthropic/claude-opus-4-5", "anthropic/claude-sonnet-4-5"]
-        .map(str::to_owned)
-        .into_iter()
-        .chain(named.filter(|name| !name.starts_with("anthropic/claude-")))
-        .take(engines)
-        .collect();
-    let budget = |scope, period| Budget {
-        scope,
-        period,
-        limit: Pico(1_000_000 * 1_000_000_000_000),
-        zone: "Europe/Berlin".to_owned(),
-        paced: period == BudgetPeriod::Month,
-        on_exceeded: OnExceeded::Downgrade,
+    let wanted = |name: &&String| {
+        ["anthropic/", "openrouter/", "openai/", "google/"]
+            .iter()
+            .any(|start| name.starts_with(start))
     };
-    for (name, scope, period) in [
-        ("turn", BudgetScope::Turn, BudgetPeriod::Lifetime),
-        ("conversation", BudgetScope::Conversation, BudgetPeriod::Lifetime),
-        ("client", BudgetScope::Client, BudgetPeriod::Rolling24h),
-        ("project", BudgetScope::Project, BudgetPeriod::Day),
-        ("month", BudgetScope::All, BudgetPeriod::Month),
-    ] {
-        policy.budgets.insert(name.to_owned(), budget(scope, period));
-    }
-    policy
+    let names: Vec<String> = list.prices.iter().map(|price| price.engine.clone()).collect();
+    let first = ["anthropic/claude-opus-4-5", "anthropic/claude-sonnet-4-5"].map(str::to_owned);
+    let others = names.iter().filter(wanted).filter(|name| !first.contains(name)).cloned();
+    let chosen: Vec<String> =
+        first.iter().cloned().chain(others).take(engines).map(|name| format!("{name:?}")).collect();
+    let text = format!(
+        "[routing]\nobjective = \"{objective}\"\ntool_loops = \"free\"\ninclude_free = true\nengines = [{}]\n\
+         [routing.value_usd]\nhard = \"0.5\"\nmoderate = \"0.2\"\nsimple = \"0.1\"\ntrivial = \"0.05\"\n{BUDGETS}",
+        chosen.join(", ")
+    );
+    read(&text).unwrap()
 }
 
-/// A turn in flight whose lane is warm.
-fn arrive(world: &mut World) -> Subject {
-    let proxy: AuthorId = *world
-        .keyring
-        .keys()
-        .find(|(_, key)| key.active && key.stream == Stream::Proxy)
-        .map(|(author, _)| author)
-        .unwrap();
-    let name = |text| Name::new(text).unwrap();
-    let turn = |ask| Turn {
+fn name(text: &str) -> Name<'_> {
+    Name::new(text).unwrap()
+}
+
+fn turn<'a>(ask: Option<Ask<'a>>) -> Turn<'a> {
+    Turn {
         client: name("claude-code/2.1"),
         conversation: Bytes([9; 16]),
         subagent: None,
@@ -108,149 +120,222 @@ fn arrive(world: &mut World) -> Subject {
         prefix_tokens: Some(100_000),
         source_key: None,
         ask,
+    }
+}
+
+fn tell(world: &mut World, at: Millis, subject: Subject, body: &Body<'_>) {
+    let proxy: AuthorId = *world
+        .keyring
+        .keys()
+        .find(|(_, key)| key.active && key.stream == Stream::Proxy)
+        .map(|(author, _)| author)
+        .unwrap();
+    let context = Context {
+        seq: world.counts.events,
+        author: proxy,
+        written_by: Some(Stream::Proxy),
+        received: at,
+        at,
+        subject,
     };
+    world.tell(&context, body);
+}
+
+/// A request of 400 KB, twelve messages into a tool loop.
+fn features() -> Features {
+    let size = |bytes| TextSize { bytes, wide: 0 };
+    Features {
+        anatomy: Some(Anatomy {
+            system: size(20_000),
+            tools: size(60_000),
+            user: size(4_000),
+            assistant: size(40_000),
+            results: size(240_000),
+        }),
+        tail: Some(size(3_000)),
+        depth: Some(40),
+        tools: Some(18),
+        continues: Some(true),
+        loop_depth: Some(12),
+        distinct_tools: Some(5),
+        tool_failed: Some(false),
+        repeated_call: Some(false),
+        circular_call: Some(false),
+        read_only_tail: Some(false),
+        images: Some(0),
+        new_image: Some(false),
+        code_blocks: Some(0),
+        code_bytes: Some(0),
+        diff: Some(false),
+        keywords: Some(Keywords(0)),
+        questions: Some(0),
+        terse: Some(false),
+        effort: Some(Effort::Medium),
+        ..Features::default()
+    }
+}
+
+/// A lane that is warm at an engine.
+fn warm(world: &mut World) {
+    let subject = Bytes([7; 16]);
+    tell(world, NOW - 60_000, subject, &Body::Turn(turn(None)));
+    let raw = RawUsage::from_pairs([
+        ("input_tokens", 10),
+        ("cache_creation_input_tokens", 99_990),
+        ("output_tokens", 300),
+    ]);
+    let result = DispatchResult {
+        attempt: 0,
+        turn_at: NOW - 60_000,
+        engine: name("claude-sonnet-4-5"),
+        usage: raw.normalise(Convention::Anthropic),
+        raw_usage: RawPairs::default(),
+        parts: None,
+        finish: Finish::ToolUse,
+        first_ms: None,
+        latency_ms: None,
+        charge: None,
+    };
+    tell(world, NOW - 60_000, subject, &Body::Result(result));
+    world.settle();
+}
+
+/// A turn of the warm lane arrives.
+fn arrive(world: &mut World, number: u32) -> Subject {
+    let mut subject: Subject = Bytes([8; 16]);
+    subject.0[..4].copy_from_slice(&number.to_be_bytes());
     let ask = Ask {
         profile: name("auto"),
         harness: Some(name("claude-code")),
         project: Some(name("atlas")),
         kind: None,
-        prompt_tokens: 101_000,
-        prompt_tokens_max: 110_000,
-        images: 0,
+        features: features(),
+        prompt_tokens_max: 420_000,
         max_output: None,
     };
-    let subject: Subject = Bytes([8; 16]);
-    let tell = |world: &mut World, at: Millis, subject, body: &Body<'_>| {
-        let context = Context {
-            seq: world.counts.events,
-            author: proxy,
-            written_by: Some(Stream::Proxy),
-            received: at,
-            at,
-            subject,
-        };
-        world.tell(&context, body);
-    };
-    tell(world, NOW - 60_000, Bytes([7; 16]), &Body::Turn(turn(None)));
-    let raw = events::usage::RawUsage::from_pairs([
-        ("input_tokens", 10),
-        ("cache_creation_input_tokens", 99_990),
-        ("output_tokens", 300),
-    ]);
-    let result = events::payload::DispatchResult {
-        attempt: 0,
-        turn_at: NOW - 60_000,
-        engine: name("claude-sonnet-4-5"),
-        usage: raw.normalise(events::usage::Convention::Anthropic),
-        raw_usage: events::payload::RawPairs::default(),
-        parts: None,
-        finish: events::payload::Finish::ToolUse,
-        latency_ms: None,
-        charge: None,
-    };
-    tell(world, NOW - 60_000, Bytes([7; 16]), &Body::Result(result));
     tell(world, NOW, subject, &Body::Turn(turn(Some(ask))));
     world.settle();
     subject
-}
-
-/// Nanoseconds each of some rounds takes, sorted.
-fn timed(rounds: u32, mut round: impl FnMut()) -> Vec<u128> {
-    let mut took: Vec<u128> = (0..rounds)
-        .map(|_| {
-            let started = Instant::now();
-            round();
-            started.elapsed().as_nanos()
-        })
-        .collect();
-    took.sort_unstable();
-    took
 }
 
 fn percentile(took: &[u128], percent: usize) -> u128 {
     took[(took.len() - 1) * percent / 100]
 }
 
-fn one_candidate(world: &World, rules: &Rules, market: &Market, turn: &Subject) {
+/// One engine weighed: its cost, cold, at most, over the horizon with both times to live; then a switch and five budgets.
+fn one_candidate(world: &World, ruling: &Ruling, market: &Market, turn: &Subject) {
     let flight = world.routing.flights.get(turn).unwrap();
-    let inputs = Inputs { world, rules, market, now: NOW };
-    let comparison = Comparison::new(inputs, flight, true);
-    let (name, offer) = market.offer("anthropic/claude-sonnet-4-5").unwrap();
-    let (dear_name, dear) = market.offer("anthropic/claude-opus-4-5").unwrap();
-    let dear = comparison.candidate(dear_name, dear).weighed.horizon;
-    let rooms: Vec<Room<'_>> = rules
+    let tariffs = |engine| market.offer(engine).unwrap().1.tariffs.as_ref().unwrap();
+    let (near, far) =
+        (tariffs("anthropic/claude-sonnet-4-5"), tariffs("anthropic/claude-opus-4-5"));
+    let turn_of = Foreseen {
+        at: NOW,
+        prompt: 101_000,
+        prompt_max: 420_000,
+        images: 0,
+        output: 300,
+        reasoning: 0,
+        output_max: 32_000,
+    };
+    let habit = world.routing.lanes.habit("anthropic/claude-sonnet-4-5");
+    let held = Held { tokens: 100_000, reliability: habit.reliability(), written: habit.written() };
+    let horizon = Horizon {
+        turns: 8,
+        grows_by: 1_000,
+        pauses: world.routing.lanes.pauses("claude-code/2.1", false),
+        ttl: None,
+    };
+    let dear = weigh(far, &turn_of, held, &horizon).horizon;
+    let rooms: Vec<Room<'_>> = ruling
+        .rules
         .budgets("auto")
         .iter()
         .map(|rule| {
-            let scope = rule.scope();
-            let instance = Instance::of(scope, turn, flight, "");
+            let instance = Instance::of(rule.scope(), turn, flight, "");
             Room::of(&world.routing, rule, &instance, NOW)
         })
         .collect();
-    let margin = rules.policy.routing.switch_margin;
+    let margin = ruling.rules.policy.routing.switch_margin;
     let started = Instant::now();
     const TIMES: u32 = 200_000;
     for _ in 0..TIMES {
-        let candidate = comparison.candidate(black_box(name), black_box(offer));
-        let switches = switch_pays(candidate.weighed.horizon, dear, margin);
-        let fits = rooms.iter().all(|room| room.fits(candidate.needs()));
-        black_box((candidate, switches, fits));
+        let weighed = weigh(black_box(near), black_box(&turn_of), held, &horizon);
+        let switches = switch_pays(weighed.horizon, dear, margin);
+        let fits = rooms.iter().all(|room| room.fits(weighed.expected.known));
+        black_box((weighed, switches, fits));
     }
     let each = started.elapsed().as_nanos() / u128::from(TIMES);
-    println!(
-        "one candidate (cost, cold, ceiling, horizon, both times to live, switch, 5 budgets): {each} ns"
-    );
+    println!("one engine weighed, with a switch and 5 budgets: {each} ns");
 }
 
-fn decisions(world: &World, engines: usize, turn: &Subject) {
-    let policy = policy(engines);
-    let rules = Rules::new(policy).unwrap();
-    let list = default_book().unwrap();
-    let market = Market::new(effective(&world.book, &list, &PricePolicy::default()), &rules);
-    let flight = world.routing.flights.get(turn).unwrap();
-    let inputs = Inputs { world, rules: &rules, market: &market, now: NOW };
-    if engines == 2 {
-        one_candidate(world, &rules, &market, turn);
-    }
-    let took = timed(ROUNDS / 10, || {
-        black_box(decide(inputs, turn, flight));
-    });
+/// Decided, encoded, hashed, and told to the world, as the owner does it.
+fn decisions(world: &mut World, engines: usize, objective: &str) {
     let mut decider =
-        Decider::new(rules.clone(), PricePolicy::default(), Arc::new(default_book().unwrap()));
-    decider.market(world);
-    let mut bytes = 0;
-    let written = timed(ROUNDS / 10, || {
+        Decider::given(ledger_id(SEED), Lists::bundled().unwrap(), policy(engines, objective));
+    let market = decider.market(world).unwrap();
+    let ruling = decider.rules(world).unwrap();
+    let kinds = KindTable::current();
+    let mut number = 0;
+    if engines == 2 {
+        let turn = arrive(world, 0);
+        one_candidate(world, &ruling, &market, &turn);
+        number += 1;
+    }
+    let (mut decided, mut whole, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..ROUNDS {
+        let turn = arrive(world, number);
+        number += 1;
+        let started = Instant::now();
+        decider.decided(world, &turn, NOW, |decision| black_box(&decision).is_dispatch()).unwrap();
+        decided.push(started.elapsed().as_nanos());
+        let started = Instant::now();
         let mut events = Events::new();
-        black_box(decider.dispatch(world, turn, NOW, &mut events).unwrap());
-        bytes = events.iter().next().unwrap().bytes.len();
-    });
+        black_box(decider.dispatch(world, &turn, NOW, &mut events).unwrap());
+        for event in events.iter() {
+            black_box(event.digest());
+            bytes = event.bytes.len();
+            tell(world, NOW, turn, &event.decode(&kinds).unwrap());
+        }
+        world.settle();
+        whole.push(started.elapsed().as_nanos());
+        let closed = TurnClosed { ending: Ending::Failed, attempts: 1, bytes_sent: None };
+        tell(world, NOW, turn, &Body::TurnClosed(closed));
+        world.settle();
+    }
+    decided.sort_unstable();
+    whole.sort_unstable();
+    let us = |took: &[u128], percent| percentile(took, percent) as f64 / 1_000.0;
     println!(
-        "{engines} engines: decide {} us median, {} us p99; with its event encoded and hashed {} us, {} us; {bytes} bytes",
-        percentile(&took, 50) / 1_000,
-        percentile(&took, 99) / 1_000,
-        percentile(&written, 50) / 1_000,
-        percentile(&written, 99) / 1_000,
+        "{engines} engines, {objective}: decided {:.1} us median, {:.1} us p99; encoded, hashed and applied too {:.1} us, {:.1} us; {bytes} bytes",
+        us(&decided, 50),
+        us(&decided, 99),
+        us(&whole, 50),
+        us(&whole, 99),
     );
 }
 
 fn main() {
     let mut allocated = Vec::new();
-    for turns in [10_000, 1_000_000] {
+    for turns in [10_000, 20_000] {
         let started = Instant::now();
         let mut world = world_after(turns);
-        let turn = arrive(&mut world);
+        warm(&mut world);
         println!(
             "{turns} turns: made and folded in {:.1} s, a snapshot of {} KB",
             started.elapsed().as_secs_f64(),
             world.snapshot().len() / 1_024,
         );
-        for engines in [2, ENGINES] {
-            decisions(&world, engines, &turn);
+        decisions(&mut world, 2, "cheapest-sufficient");
+        for objective in ["cheapest-sufficient", "seed-score", "value", "ordered"] {
+            decisions(&mut world, ENGINES, objective);
         }
-        let rules = Rules::new(policy(12)).unwrap();
-        let list = Arc::new(default_book().unwrap());
-        let mut decider = Decider::new(rules, PricePolicy::default(), list);
-        decider.market(&world);
+        let mut decider = Decider::given(
+            ledger_id(SEED),
+            Lists::bundled().unwrap(),
+            policy(12, "cheapest-sufficient"),
+        );
+        decider.market(&world).unwrap();
+        let turn = arrive(&mut world, u32::MAX);
         let info = allocation_counter::measure(|| {
             let mut events = Events::new();
             black_box(decider.dispatch(&world, &turn, NOW, &mut events).unwrap());

@@ -79,6 +79,7 @@ fn live_result<'a>(number: u64, raw: &'a RawUsage) -> DispatchResult<'a> {
         raw_usage: RawPairs::of(raw),
         parts: Some(Parts::TEXT | Parts::THINKING | Parts::TOOL_USE),
         finish: Finish::ToolUse,
+        first_ms: None,
         latency_ms: Some(7_340),
         charge: None,
     }

@@ -59,6 +59,7 @@ fn fill(store: &mut Store, home: &Home) {
             raw_usage: RawPairs::of(&raw),
             parts: Some(Parts::TOOL_USE),
             finish: Finish::ToolUse,
+            first_ms: None,
             latency_ms: Some(7_000),
             charge: None,
         };

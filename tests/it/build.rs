@@ -12,8 +12,9 @@ use events::log::{Log as _, ReadLog as _};
 use events::memory::MemoryLog;
 use events::money::Pico;
 use events::payload::{
-    Ask, CacheTtl, Charge, ChargeBasis, Choice, Dispatch, DispatchResult, Finish, Forecast, MadeBy,
-    Name, Parts, Purpose, RawPairs, Reservation, ReserveBasis, SourceKey, Stream, Turn,
+    Ask, CacheTtl, Charge, ChargeBasis, Choice, Class, ClassSource, Dispatch, DispatchResult,
+    Features, Finish, Forecast, MadeBy, Name, Parts, Purpose, RawPairs, Reservation, ReserveBasis,
+    SourceKey, Stream, Task, Turn, TurnKind, TurnTier,
 };
 use events::sign::{SigningKey, Verifier};
 use events::usage::Usage;
@@ -41,9 +42,15 @@ pub(crate) fn subject(number: u64) -> Subject {
 
 /// Node key 1; proxies 2 and 3.
 pub(crate) fn opened() -> MemoryLog {
+    opened_by(&[(Stream::Proxy, 2), (Stream::Proxy, 3)])
+}
+
+/// Node key 1, and these.
+pub(crate) fn opened_by(writers: &[(Stream, u8)]) -> MemoryLog {
     let mut log = MemoryLog::new(LEDGER);
-    let proxies = [(Stream::Proxy, key(2).public()), (Stream::Proxy, key(3).public())];
-    open_ledger(&mut log, key(1), &proxies, 0).unwrap();
+    let public = |(stream, seed): &(Stream, u8)| (*stream, key(*seed).public());
+    let writers: Vec<_> = writers.iter().map(public).collect();
+    open_ledger(&mut log, key(1), &writers, 0).unwrap();
     log
 }
 
@@ -105,6 +112,7 @@ pub(crate) fn result(
         raw_usage: RawPairs::default(),
         parts: None,
         finish: Finish::EndTurn,
+        first_ms: None,
         latency_ms: None,
         charge: None,
     }
@@ -116,11 +124,21 @@ pub(crate) fn ask(number: u64) -> Ask<'static> {
         harness: number.is_multiple_of(2).then(|| Name::new("pi").unwrap()),
         project: number.is_multiple_of(3).then(|| Name::new("atlas").unwrap()),
         kind: None,
-        prompt_tokens: 1_000,
+        features: counted(1_000),
         prompt_tokens_max: 1_200,
-        images: 0,
         max_output: Some(500),
     }
+}
+
+/// What is known of a request whose tokens alone were counted.
+pub(crate) fn counted(prompt: u32) -> Features {
+    Features { prompt_tokens: Some(prompt), images: Some(0), ..Features::default() }
+}
+
+const fn class() -> Class {
+    let kind = TurnKind { task: Task::Coding, tier: TurnTier::Simple };
+    let source = ClassSource::Heuristic;
+    Class { kind, score: 300, confidence: 400, unknown_terms: 0, source }
 }
 
 /// A dispatch nobody decided.
@@ -136,6 +154,12 @@ pub(crate) fn dispatch(
         attempt,
         engine: Name::new(engine).unwrap(),
         choice: Choice::First,
+        class: class(),
+        tier: TurnTier::Simple,
+        moved: Vec::new(),
+        draw: None,
+        relaxed: 0,
+        prompt_tokens: 1_000,
         cache_ttl: CacheTtl::FiveMinutes,
         max_output: 500,
         reserved: Reservation { basis: ReserveBasis::Expected, amount },
@@ -148,8 +172,8 @@ pub(crate) fn dispatch(
             ceiling: cost,
         },
         warm: None,
-        held: None,
         arms: Vec::new(),
+        looked_at: 1,
         excluded: Vec::new(),
         budgets: Vec::new(),
         made_by: MadeBy { decide: 0, world: 0, policy: Bytes16::ZERO },

@@ -12,12 +12,13 @@ use events::kind::{Kind, KindTable};
 use events::memory::MemoryLog;
 use events::money::Pico;
 use events::payload::{
-    Actor, ActorChange, Amend, AmendReason, Arm, Ask, Booking, BudgetCrossed, BudgetFact,
-    BudgetPeriod, BudgetScope, CacheTtl, Charge, ChargeBasis, Choice, ClockCorrected, Dispatch,
-    DispatchResult, Ending, Exclusion, Finding, FindingCode, Finish, Forecast, Import,
-    LedgerOpened, MadeBy, Name, Parts, Price, PriceBook, Purpose, Rates, RawPairs, Refusal,
-    RefusalReason, Reservation, ReserveBasis, SourceKey, Stream, Task, Tier, Turn, TurnClosed,
-    TurnFacts, TurnKind, TurnTier, Window,
+    Actor, ActorChange, Amend, AmendReason, Anatomy, Arm, Ask, Booking, BudgetCrossed, BudgetFact,
+    BudgetPeriod, BudgetScope, CacheTtl, Capabilities, Charge, ChargeBasis, Choice, Class,
+    ClassSource, ClockCorrected, Dispatch, DispatchResult, Draw, Effort, Ending, EngineFault,
+    Exclusion, FaultClass, Features, Feedback, Finding, FindingCode, Finish, Forecast, Import,
+    Keywords, LedgerOpened, MadeBy, Name, Parts, PolicySet, Price, PriceBook, Purpose, Quality,
+    Rates, RawPairs, Refusal, RefusalReason, Reservation, ReserveBasis, SourceKey, Stream, Task,
+    TextSize, Tier, TierReason, Turn, TurnClosed, TurnFacts, TurnKind, TurnTier, Verdict, Window,
 };
 use events::rate::Rate;
 use events::usage::{Convention, RawUsage, Usage};
@@ -112,6 +113,13 @@ pub(crate) fn examples() -> Vec<Example> {
             rates: rates(10),
             tiers: vec![Tier { from_prompt: 200_001, rates: rates(20) }],
             windows: vec![Window { from_minute: 990, to_minute: 30, rates: rates(30) }],
+            capabilities: Capabilities {
+                tools: Some(true),
+                images: Some(false),
+                reasoning: None,
+                output: Some(64_000),
+            },
+            quality: Quality { intelligence: Some(501), coding: Some(502), agentic: None },
             source: name("models.dev"),
         }),
         example(&PriceBook {
@@ -138,9 +146,8 @@ pub(crate) fn examples() -> Vec<Example> {
                 harness: Some(name("pi")),
                 project: Some(name("atlas")),
                 kind: Some(kind(Task::Coding, TurnTier::Hard)),
-                prompt_tokens: 50_001,
+                features: features(),
                 prompt_tokens_max: 50_002,
-                images: 4,
                 max_output: Some(50_003),
             }),
         }),
@@ -149,6 +156,18 @@ pub(crate) fn examples() -> Vec<Example> {
             attempt: 6,
             engine: name("acme/m3"),
             choice: Choice::Downgraded,
+            class: Class {
+                kind: kind(Task::Data, TurnTier::Trivial),
+                score: 611,
+                confidence: 612,
+                unknown_terms: 9,
+                source: ClassSource::Stated,
+            },
+            tier: TurnTier::Moderate,
+            moved: vec![TierReason::Held, TierReason::Explored],
+            draw: Some(Draw { drawn: 60_021, below: 60_022, propensity: 623 }),
+            relaxed: 2,
+            prompt_tokens: 60_024,
             cache_ttl: CacheTtl::OneHour,
             max_output: 60_001,
             reserved: Reservation { basis: ReserveBasis::Stated, amount: Some(Pico(60_002)) },
@@ -161,13 +180,15 @@ pub(crate) fn examples() -> Vec<Example> {
                 ceiling: Cost::exactly(Pico(i128::from(i64::MAX) + 60_007)),
             },
             warm: Some(name("acme/m4")),
-            held: Some(TurnTier::Moderate),
             arms: vec![Arm {
                 engine: name("acme/m5"),
+                chance: 631,
+                quality: Some(632),
                 expected: Cost::exactly(Pico(60_008)),
                 horizon: Cost::at_least(Pico(60_009)),
                 excluded: Some(Exclusion::PriceUnknown),
             }],
+            looked_at: 350,
             excluded: vec![(Exclusion::OverBudget, 7)],
             budgets: vec![budget(BudgetScope::Client, 61_000)],
             made_by: made_by(10),
@@ -190,8 +211,28 @@ pub(crate) fn examples() -> Vec<Example> {
             raw_usage: RawPairs::of(&raw),
             parts: Some(Parts::TOOL_USE | Parts::THINKING),
             finish: Finish::Length,
+            first_ms: Some(1_220),
             latency_ms: Some(7_340),
             charge: Some(charge(ChargeBasis::Priced, 63_000)),
+        }),
+        example(&PolicySet {
+            scope: name("ledger"),
+            sequence: 66,
+            text: "[routing]\nhorizon_turns = 9\n",
+        }),
+        example(&EngineFault {
+            attempt: 67,
+            engine: name("acme/m7"),
+            class: FaultClass::RateLimit,
+            status: Some(429),
+            retry_after_ms: Some(68_000),
+        }),
+        example(&Feedback {
+            verdict: Verdict::Bad,
+            attempt: 69,
+            engine: name("acme/m8"),
+            kind: Some(kind(Task::Chat, TurnTier::Moderate)),
+            harness: Some(name("opencode")),
         }),
         example(&TurnClosed { ending: Ending::Failed, attempts: 3, bytes_sent: Some(70_000) }),
         example(&Amend {
@@ -236,6 +277,41 @@ pub(crate) fn examples() -> Vec<Example> {
     ]
 }
 
+/// Features of pairwise different values.
+fn features() -> Features {
+    let size = |bytes| TextSize { bytes, wide: bytes / 10 };
+    Features {
+        anatomy: Some(Anatomy {
+            system: size(50_100),
+            tools: size(50_200),
+            user: size(50_300),
+            assistant: size(50_400),
+            results: size(50_500),
+        }),
+        prompt_tokens: Some(50_001),
+        tail: Some(size(50_600)),
+        new_tokens: Some(50_004),
+        depth: Some(505),
+        tools: Some(506),
+        continues: Some(true),
+        loop_depth: Some(507),
+        distinct_tools: Some(508),
+        tool_failed: Some(false),
+        repeated_call: None,
+        circular_call: Some(true),
+        read_only_tail: None,
+        images: Some(4),
+        new_image: Some(false),
+        code_blocks: Some(509),
+        code_bytes: Some(50_010),
+        diff: None,
+        keywords: Some(Keywords(50_011)),
+        questions: Some(512),
+        terse: Some(true),
+        effort: Some(Effort::XHigh),
+    }
+}
+
 /// A body's payload, encoded anew.
 pub(crate) fn encoded(body: &Body<'_>) -> Vec<u8> {
     match body {
@@ -248,6 +324,9 @@ pub(crate) fn encoded(body: &Body<'_>) -> Vec<u8> {
         Body::Refusal(payload) => rmp_serde::to_vec(payload),
         Body::BudgetCrossed(payload) => rmp_serde::to_vec(payload),
         Body::Result(payload) => rmp_serde::to_vec(payload),
+        Body::Policy(payload) => rmp_serde::to_vec(payload),
+        Body::EngineFault(payload) => rmp_serde::to_vec(payload),
+        Body::Feedback(payload) => rmp_serde::to_vec(payload),
         Body::TurnClosed(payload) => rmp_serde::to_vec(payload),
         Body::Amend(payload) => rmp_serde::to_vec(payload),
         Body::Import(payload) => rmp_serde::to_vec(payload),

@@ -210,11 +210,14 @@ fn policy_maps_names_and_states_rates_and_subscriptions() {
     let home = HomeDirectory::new();
     home.says(&["import", "traffic"]);
     home.write(
-        ".ferry/policy.toml",
+        "policy.toml",
         "[prices.aliases]\n\"acme-unheard-of\" = \"anthropic/claude-opus-4-5\"\n\
          [prices.rates.\"anthropic/claude-opus-4-5\"]\ninput = \"4\"\n\
          [prices.subscriptions.anthropic]\nmonthly_usd = \"200\"\nquota = \"5-hour windows\"\n",
     );
+    let policy = home.0.path().join("policy.toml");
+    let policy = policy.to_str().unwrap();
+    home.says(&["policy", "set", policy]);
     let explained = home.says(&["explain", "last"]);
     assert!(
         explained.contains("priced as anthropic/claude-opus-4-5 (policy; policy)"),
@@ -240,16 +243,16 @@ fn policy_maps_names_and_states_rates_and_subscriptions() {
         "{explained}"
     );
     assert!(explained.contains("5 x $4 a million"), "{explained}");
-    home.write(".ferry/policy.toml", "[prices.aliases]\nx = \"acme/nothing\"\n");
-    let output = home.run(Path::new(""), &["models"]);
+    home.write("policy.toml", "[prices.aliases]\nx = \"acme/nothing\"\n");
+    let output = home.run(Path::new(""), &["policy", "set", policy]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
         String::from_utf8(output.stderr)
             .unwrap()
             .contains("prices.aliases.x: there is no engine 'acme/nothing'")
     );
-    home.write(".ferry/policy.toml", "[prices.rates.\"a/b\"]\ninput = \"-1\"\n");
-    let output = home.run(Path::new(""), &["models"]);
+    home.write("policy.toml", "[prices.rates.\"a/b\"]\ninput = \"-1\"\n");
+    let output = home.run(Path::new(""), &["policy", "set", policy]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
         String::from_utf8(output.stderr)

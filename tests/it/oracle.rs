@@ -18,6 +18,7 @@ pub(crate) fn ledger(turns: &[SampleTurn]) -> (MemoryLog, SignedHead) {
 pub(crate) fn report_on(log: &MemoryLog, head: &SignedHead) -> Report {
     let (folded, window) = folded(log, head).unwrap();
     let request = Request {
+        policies: Vec::new(),
         strategies: book_rows(&folded.world.book).unwrap(),
         reference: "recorded:family".parse().unwrap(),
         cache: CacheOptions::default(),

@@ -1,7 +1,5 @@
 //! A ledger in memory whose turns are decided: what an owner does, one command a batch.
 
-use std::sync::Arc;
-
 use events::batch::Author;
 use events::bytes::Bytes;
 use events::event::Events;
@@ -12,7 +10,8 @@ use events::log::{Log as _, ReadLog as _};
 use events::memory::MemoryLog;
 use events::money::Pico;
 use events::payload::{
-    Ask, Charge, Ending, Finish, Name, Parts, Price, Rates, Tier, Turn, TurnClosed,
+    Ask, Capabilities, Charge, Ending, FaultClass, Features, Feedback, Finish, Name, Parts, Price,
+    Quality, Rates, Stream, Tier, Turn, TurnClosed, TurnKind, Verdict,
 };
 use events::rate::Rate;
 use events::usage::Usage;
@@ -21,11 +20,12 @@ use projections::policy::{Policy, Rules};
 use projections::projection::{Context, Projection as _};
 use projections::routing::flights::Flight;
 use projections::world::World;
-use replay::decider::{Attempted, Decider, Plan, close, orphaned};
+use replay::considered::Considered;
+use replay::decider::{Attempted, Decider, Fault, Lists, Plan, close, orphaned};
 use replay::effective_book::PricePolicy;
-use replay::prices::PriceList;
+use replay::policy_file::PolicyFile;
 
-use crate::build::{LEDGER, admitted, key, opened, subject};
+use crate::build::{LEDGER, admitted, key, opened_by, subject};
 
 /// What a turn asks for.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +36,9 @@ pub(crate) struct Wants {
     pub(crate) profile: &'static str,
     pub(crate) prompt: u32,
     pub(crate) max_output: u32,
+    /// What it is like, besides its length.
+    pub(crate) features: Features,
+    pub(crate) kind: Option<TurnKind>,
 }
 
 impl Default for Wants {
@@ -48,6 +51,8 @@ impl Default for Wants {
             profile: "auto",
             prompt: 1_000,
             max_output: 1_000,
+            features: Features { images: Some(0), ..Features::default() },
+            kind: None,
         }
     }
 }
@@ -57,22 +62,20 @@ pub(crate) struct Driver {
     pub(crate) world: World,
     pub(crate) decider: Decider,
     pub(crate) now: Millis,
+    looked_at: Option<Considered>,
     policy: Policy,
+    rules: Rules,
     author: Author,
+    people: Author,
     kinds: KindTable,
     turns: u64,
 }
 
-/// No prices besides the ledger's own.
-pub(crate) fn no_list() -> Arc<PriceList> {
-    Arc::new(
-        replay::prices::parse(br#"{"models":{"none/none":{"cost":{"input":1,"output":1}}}}"#)
-            .unwrap(),
-    )
-}
-
 pub(crate) fn decider(policy: &Policy) -> Decider {
-    Decider::new(Rules::new(policy.clone()).unwrap(), PricePolicy::default(), no_list())
+    let rules = Rules::new(policy.clone()).unwrap();
+    let policy = PolicyFile { prices: PricePolicy::default(), rules };
+    // No prices besides the ledger's own.
+    Decider::given(LEDGER, Lists::none(), policy)
 }
 
 pub(crate) fn rates(input: &str, output: &str, read: Option<&str>, write: Option<&str>) -> Rates {
@@ -86,9 +89,23 @@ pub(crate) fn rates(input: &str, output: &str, read: Option<&str>, write: Option
     }
 }
 
+/// An engine that does everything well.
+pub(crate) fn listed(engine: &'static str, rates: Rates) -> Price<'static> {
+    Price {
+        engine: Name::new(engine).unwrap(),
+        context: Some(1_000_000),
+        rates,
+        tiers: Vec::new(),
+        windows: Vec::new(),
+        capabilities: Capabilities::default(),
+        quality: Quality { coding: Some(800), intelligence: Some(800), agentic: Some(800) },
+        source: Name::new("test").unwrap(),
+    }
+}
+
 impl Driver {
     pub(crate) fn new(policy: &Policy, now: Millis) -> Self {
-        let log = opened();
+        let log = opened_by(&[(Stream::Proxy, 2), (Stream::People, 4)]);
         let kinds = KindTable::current();
         let world = replay::fold::verify(&log, &kinds, None).unwrap().world;
         Self {
@@ -96,8 +113,11 @@ impl Driver {
             world,
             decider: decider(policy),
             now,
+            looked_at: None,
             policy: policy.clone(),
+            rules: Rules::new(policy.clone()).unwrap(),
             author: crate::build::author(2),
+            people: crate::build::author(4),
             kinds,
             turns: 0,
         }
@@ -105,11 +125,15 @@ impl Driver {
 
     /// Tells the world, as every fold will be told, and appends.
     fn write(&mut self, events: Events) {
+        self.write_as(2, events);
+    }
+
+    fn write_as(&mut self, seed: u8, events: Events) {
         for (seq, event) in (self.log.head().next..).zip(events.iter()) {
             let body = event.decode(&self.kinds).unwrap();
             let context = Context {
                 seq,
-                author: key(2).public(),
+                author: key(seed).public(),
                 written_by: self.kinds.get(event.kind).map(|spec| spec.written_by),
                 received: self.now,
                 at: event.at,
@@ -119,22 +143,21 @@ impl Driver {
             self.world.tell(&context, &body);
         }
         self.world.settle();
-        if let Some(batch) = self.author.seal(events) {
+        let author = if seed == 2 { &mut self.author } else { &mut self.people };
+        if let Some(batch) = author.seal(events) {
             self.log.append(&[admitted(batch)], self.now).unwrap();
         }
     }
 
     pub(crate) fn price(&mut self, engine: &'static str, rates: Rates, tiers: Vec<Tier>) {
-        let price = Price {
-            engine: Name::new(engine).unwrap(),
-            context: Some(1_000_000),
-            rates,
-            tiers,
-            windows: Vec::new(),
-            source: Name::new("test").unwrap(),
-        };
+        self.list(&Price { tiers, ..listed(engine, rates) });
+    }
+
+    /// An engine is listed.
+    pub(crate) fn list(&mut self, price: &Price<'_>) {
+        let engine = price.engine.as_str();
         let mut events = Events::new();
-        events.push(self.now, engine_subject(engine), &price).unwrap();
+        events.push(self.now, engine_subject(engine), price).unwrap();
         self.write(events);
     }
 
@@ -155,10 +178,9 @@ impl Driver {
                 profile: name(wants.profile),
                 harness: wants.harness.map(name),
                 project: wants.project.map(name),
-                kind: None,
-                prompt_tokens: wants.prompt,
+                kind: wants.kind,
+                features: Features { prompt_tokens: Some(wants.prompt), ..wants.features },
                 prompt_tokens_max: wants.prompt + wants.prompt / 4,
-                images: 0,
                 max_output: Some(wants.max_output),
             }),
         };
@@ -170,11 +192,48 @@ impl Driver {
 
     /// Another attempt of a turn.
     pub(crate) fn retry(&mut self, turn: &Subject) -> Plan {
+        self.looked_at = Some(self.would_consider(turn));
         let mut events = Events::new();
         let plan =
             self.decider.dispatch(&self.world, turn, self.now, &mut events).unwrap().unwrap();
         self.write(events);
         plan
+    }
+
+    /// A person judges an answer of an engine.
+    pub(crate) fn judge(
+        &mut self,
+        turn: &Subject,
+        engine: &'static str,
+        kind: TurnKind,
+        verdict: Verdict,
+    ) {
+        let feedback = Feedback {
+            verdict,
+            attempt: 0,
+            engine: Name::new(engine).unwrap(),
+            kind: Some(kind),
+            harness: None,
+        };
+        let mut events = Events::new();
+        events.push(self.now, *turn, &feedback).unwrap();
+        self.write_as(4, events);
+    }
+
+    /// What the newest decision looked at.
+    pub(crate) fn considered(&self) -> Considered {
+        self.looked_at.clone().unwrap()
+    }
+
+    /// What deciding a turn in flight looks at now.
+    pub(crate) fn would_consider(&mut self, turn: &Subject) -> Considered {
+        let flight = self.world.routing.flights.get(turn).unwrap().clone();
+        let of = (turn, &flight);
+        self.decider
+            .considered(&self.world, of, self.now, None, |decision, making| {
+                Considered::new(&decision, making)
+            })
+            .unwrap()
     }
 
     pub(crate) fn flight(&self, turn: &Subject) -> Option<&Flight> {
@@ -210,6 +269,12 @@ impl Driver {
                 _ => None,
             },
             reached_engine: !matches!(end, End::NeverSent),
+            fault: match end {
+                End::Failed(class, retry_after_ms) => {
+                    Some(Fault { class, status: None, retry_after_ms })
+                }
+                _ => None,
+            },
             ..Attempted::unknown(open.attempt, Name::new(served).unwrap())
         };
         let mut events = Events::new();
@@ -252,7 +317,7 @@ impl Driver {
 
     /// How the budget of a name stands for one of the things it counts.
     pub(crate) fn room(&self, name: &str, instance: &Instance) -> Room<'_> {
-        let rule = self.decider.rules().budgets("auto").iter().find(|rule| rule.name == name);
+        let rule = self.rules.budgets("auto").iter().find(|rule| rule.name == name);
         Room::of(&self.world.routing, rule.unwrap(), instance, self.now)
     }
 
@@ -275,6 +340,8 @@ pub(crate) enum End {
     Lost,
     /// Not a byte reached the engine.
     NeverSent,
+    /// The engine failed, and asks to be left alone for so long.
+    Failed(FaultClass, Option<u32>),
 }
 
 /// The engine of a plan.

@@ -4,4 +4,6 @@ mod driver;
 mod golden;
 mod law_7;
 mod owner;
+mod random;
+mod routing;
 mod worked;

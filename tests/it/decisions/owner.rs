@@ -6,7 +6,7 @@ use events::bytes::Bytes;
 use events::ids::{Millis, Subject};
 use events::log::ReadLog as _;
 use events::money::Pico;
-use events::payload::{Ask, Ending, Finish, Name, Parts, Turn, TurnClosed};
+use events::payload::{Ask, Ending, Finish, Name, Parts, Turn, TurnClosed, Verdict};
 use events::usage::Usage;
 use ferry::ledger::{Command, CommandError, Handle, Ledger, Outcome, Queue};
 use ferry::store::Home;
@@ -14,13 +14,14 @@ use replay::decider::{Attempted, Plan};
 
 use super::driver::engine;
 use super::worked::usd;
-use crate::build::subject;
+use crate::build::{counted, subject};
 use crate::ledger::killed::{kill, owner_elsewhere};
 use crate::ledger::{ferry, owned, says};
 use crate::store::{here, made};
 
 const POLICY: &str = "
 [routing]
+objective = \"ordered\"
 engines = [\"acme/big\", \"acme/small\"]
 reserve = \"ceiling\"
 
@@ -45,8 +46,20 @@ paced = true
 
 fn home_with(policy: &str) -> (tempfile::TempDir, Home) {
     let (folder, home) = made();
-    std::fs::write(home.policy(), policy).unwrap();
+    set(&home, policy);
     (folder, home)
+}
+
+/// Sets a policy as people do.
+fn set(home: &Home, policy: &str) -> String {
+    says(home, &["policy", "set", &written(home, policy)])
+}
+
+/// A policy in a file.
+fn written(home: &Home, policy: &str) -> String {
+    let file = home.path().join("rules.toml");
+    std::fs::write(&file, policy).unwrap();
+    file.to_str().unwrap().to_owned()
 }
 
 fn name(text: &'static str) -> Name<'static> {
@@ -68,9 +81,8 @@ fn asked(conversation: u8) -> Turn<'static> {
             harness: Some(name("pi")),
             project: None,
             kind: None,
-            prompt_tokens: 1_000,
+            features: counted(1_000),
             prompt_tokens_max: 1_000,
-            images: 0,
             max_output: Some(1_000),
         }),
     }
@@ -217,17 +229,58 @@ fn orphans_of_a_killed_owner_are_settled_at_the_next_start() {
     );
 }
 
+// Rules that make no sense are refused where they stand, and leave nothing behind.
 #[test]
 fn a_policy_that_makes_no_sense_is_named_and_leaves_nothing_behind() {
-    let (_folder, home) = home_with("[routing]\nengines = [\"a\"]\nreserve = \"much\"\n");
+    let (_folder, home) = made();
+    let file = written(&home, "[routing]\nengines = [\"a\"]\nreserve = \"much\"\n");
+    for command in ["check", "set"] {
+        let failed = ferry(&home).args(["policy", command, &file]).output().unwrap();
+        let problem = String::from_utf8(failed.stderr).unwrap();
+        assert_eq!(failed.status.code(), Some(2));
+        assert!(
+            problem.contains("routing.reserve: 'much' is none of expected, ceiling"),
+            "{problem}"
+        );
+    }
+    assert_eq!(says(&home, &["policy", "show"]), "# no policy is set: ferry policy set FILE\n");
+    // Nor does the owner write what another process sends it.
     let owner = owned(&home);
-    let refused = owner.handle().run(Queue::Turns, &ask(subject(1), 1));
-    let Err(CommandError::Refused(problem)) = refused else { panic!("{refused:?}") };
-    assert!(problem.contains("routing.reserve: 'much' is none of expected, ceiling"), "{problem}");
-    assert!(owner.handle().view().positions_about(&subject(1)).unwrap().is_empty());
+    let set = |sequence, text| {
+        let command = Command::SetPolicy { at: 0, sequence, text };
+        owner.handle().run(Queue::Turns, &command)
+    };
+    for (sequence, text, problem) in [
+        (1, "[routing]\nreserve = \"much\"\n", "is none of expected"),
+        (1, "# a comment\n[routing]\nlocal = []\n", "not in its canonical form"),
+        (2, "[routing]\nlocal = []\n", "were set 0 times"),
+    ] {
+        let Err(CommandError::Refused(said)) = set(sequence, text) else { panic!("{text}") };
+        assert!(said.contains(problem), "{said}");
+    }
     owner.close().unwrap();
-    let failed = ferry(&home).args(["budget"]).output().unwrap();
-    assert_eq!(failed.status.code(), Some(2));
+}
+
+// Signed, numbered, in force from its position on; set again it is in force already.
+#[test]
+fn a_policy_is_set_shown_and_set_again() {
+    let (_folder, home) = made();
+    assert!(set(&home, POLICY).starts_with("policy 1 is in force from position "));
+    assert!(set(&home, POLICY).starts_with("it is in force already, from position "));
+    let shown = says(&home, &["policy", "show"]);
+    assert!(shown.starts_with("# policy 1, at position "), "{shown}");
+    let again = home.path().join("shown.toml");
+    std::fs::write(&again, &shown).unwrap();
+    let checked = says(&home, &["policy", "check", again.to_str().unwrap()]);
+    assert!(checked.contains("can be followed"), "{checked}");
+    assert!(set(&home, &shown).starts_with("it is in force already"), "what is shown can be set");
+    let other = POLICY.replace("\"400\"", "\"401\"");
+    assert!(set(&home, &other).starts_with("policy 2 is in force"));
+    let json: serde_json::Value =
+        serde_json::from_str(&says(&home, &["policy", "show", "--json"])).unwrap();
+    assert_eq!((&json["sequence"], json["digest"].as_str().unwrap().len()), (&2.into(), 32));
+    let verified = says(&home, &["ledger", "verify"]);
+    assert!(verified.contains("digest, signature and payload is good"), "{verified}");
 }
 
 fn with_turns(home: &Home, from: u64, count: u64) {
@@ -266,17 +319,16 @@ fn law_6_redecide_says_the_same_with_and_without_snapshots() {
     }
     let later = says(&home, &["replay", "--redecide", "--since", &since]);
     assert!(later.contains("60 dispatches, 0 refusals and 60 charges"), "{later}");
-    // Under another policy nothing is made again, and the one it was is named.
-    std::fs::write(home.policy(), POLICY.replace("\"400\"", "\"401\"")).unwrap();
-    let other = says(&home, &["replay", "--redecide", "--since", &since]);
-    assert!(other.contains("60 were made under policy"), "{other}");
-    let kept = home.path().join("before.toml");
-    std::fs::write(&kept, POLICY).unwrap();
-    let given = says(
-        &home,
-        &["replay", "--redecide", "--since", &since, "--policy", kept.to_str().unwrap()],
-    );
-    assert_eq!(given, later);
+    // Each decision is made again under the rules that were in force then; under others it is not made again.
+    let other = POLICY.replace("\"400\"", "\"401\"");
+    set(&home, &other);
+    with_turns(&home, 460, 7);
+    let both = says(&home, &["replay", "--redecide", "--since", &since]);
+    assert!(both.contains("67 dispatches, 0 refusals and 67 charges"), "{both}");
+    let file = written(&home, &other);
+    let given = says(&home, &["replay", "--redecide", "--since", &since, "--policy", &file]);
+    assert!(given.contains("60 were made under policy"), "{given}");
+    assert!(given.contains("7 dispatches"), "{given}");
 }
 
 /// An instant after everything that was taken in so far.
@@ -364,7 +416,7 @@ fn law_7_holds_for_figures_that_come_after_a_restart() {
         ledger.run(Queue::Turns, &ask(subject(number), 1)).unwrap();
     }
     kill(child);
-    std::fs::write(home.policy(), POLICY.replace("\"10\"", "\"20\"")).unwrap();
+    set(&home, &POLICY.replace("\"10\"", "\"20\""));
     let end = |number: u64, attempted| {
         let command = Command::EndAttempt { turn: subject(number), attempted };
         ledger.run(Queue::Turns, &command).unwrap()
@@ -383,9 +435,40 @@ fn law_7_holds_for_figures_that_come_after_a_restart() {
 
 #[test]
 fn no_limit_is_beyond_what_can_be_written_down() {
-    let limit = POLICY.replace("\"400\"", "\"100000000000000000001\"");
-    let (_folder, home) = home_with(&limit);
-    let failed = ferry(&home).args(["budget"]).output().unwrap();
+    let (_folder, home) = made();
+    let file = written(&home, &POLICY.replace("\"400\"", "\"100000000000000000001\""));
+    let failed = ferry(&home).args(["policy", "check", &file]).output().unwrap();
     let problem = String::from_utf8(failed.stderr).unwrap();
     assert!(problem.contains("budgets.month.limit_usd"), "{problem}");
+}
+
+// A person's word moves the estimate of the engine that served, for turns of that kind, and nothing else does.
+#[test]
+fn a_persons_word_is_written_once_and_moves_an_estimate() {
+    let (_folder, home) = home_with(POLICY);
+    let owner = owned(&home);
+    let labels =
+        |handle: &Handle| handle.ask(|world, _| world.routing.learned.labels().count()).unwrap();
+    let turn = subject(1);
+    run(owner.handle(), &ask(turn, 1));
+    let judge = |verdict| Command::Judge { at: 1, turn, verdict };
+    let early = owner.handle().run(Queue::Turns, &judge(Verdict::Good));
+    assert!(matches!(early, Err(CommandError::Refused(_))), "there is no answer yet");
+    run(owner.handle(), &Command::EndAttempt { turn, attempted: used(0, "acme/big", 100) });
+    run(owner.handle(), &closed(turn));
+    assert_eq!(labels(owner.handle()), 0, "to be served is no evidence");
+    assert!(matches!(
+        run(owner.handle(), &judge(Verdict::Good)),
+        Outcome::Written { repeated: false, .. }
+    ));
+    assert!(matches!(
+        run(owner.handle(), &judge(Verdict::Good)),
+        Outcome::Written { repeated: true, .. }
+    ));
+    assert_eq!(labels(owner.handle()), 1);
+    owner.close().unwrap();
+    assert!(says(&home, &["feedback", &turn.to_string(), "bad"]).starts_with("bad written at"));
+    assert!(
+        says(&home, &["feedback", &turn.to_string(), "bad"]).starts_with("bad was said already")
+    );
 }

@@ -8,7 +8,7 @@ use events::payload::{BudgetPeriod, BudgetScope, Choice};
 use projections::budgets::Instance;
 use projections::calendar::Zone;
 use projections::forecast::{Foreseen, Held, Horizon, weigh};
-use projections::policy::{Budget, OnExceeded, Policy, Profile, Reserve, Routing};
+use projections::policy::{Budget, Objective, OnExceeded, Policy, Profile, Reserve, Routing};
 use projections::routing::habits::{Pauses, Share};
 use projections::routing::spend::Account;
 use projections::tariffs::Tariffs;
@@ -34,7 +34,12 @@ pub(super) fn budget(scope: BudgetScope, period: BudgetPeriod, limit: &str) -> B
 pub(super) fn policy(engines: &[&str], budgets: &[(&str, Budget)]) -> Policy {
     let engines = engines.iter().map(|engine| (*engine).to_owned()).collect();
     Policy {
-        routing: Routing { engines, reserve: Reserve::Ceiling, ..Routing::default() },
+        routing: Routing {
+            objective: Objective::Ordered,
+            engines,
+            reserve: Reserve::Ceiling,
+            ..Routing::default()
+        },
         budgets: budgets
             .iter()
             .map(|(name, budget)| ((*name).to_owned(), budget.clone()))
@@ -194,7 +199,8 @@ fn a_paced_month_spreads_what_is_left_over_the_days_that_are_left() {
 fn a_profile_has_budgets_and_engines_of_its_own() {
     let mut policy = policy(&["acme/m1"], &[("turn", budget(Turn, Lifetime, "1"))]);
     let tight = budget(Turn, Lifetime, "0.01");
-    let profile = Profile { engines: None, budgets: BTreeMap::from([("turn".to_owned(), tight)]) };
+    let profile =
+        Profile { budgets: BTreeMap::from([("turn".to_owned(), tight)]), ..Profile::default() };
     policy.profiles.insert("auto-cheap".to_owned(), profile);
     let mut driver = driver(&policy);
     assert!(engine(&driver.ask(Wants::default()).1).is_some());
