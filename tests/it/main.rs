@@ -9,6 +9,7 @@
 mod build;
 mod cases;
 mod cli;
+mod counterfactual;
 mod decisions;
 mod golden;
 mod history;

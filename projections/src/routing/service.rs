@@ -128,3 +128,49 @@ impl Service {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Router facts 8.2: (served + 1) / (attempts + 2), a person's word as further attempts.
+    #[test]
+    fn trust_is_smoothed_and_words_count_as_attempts() {
+        let rate = |attempts, failures, words| Trust { attempts, failures }.rate(words);
+        assert_eq!(rate(0, 0, (0, 0)), 500);
+        assert_eq!(rate(12, 4, (0, 0)), 642);
+        assert_eq!(rate(98, 0, (0, 0)), 990);
+        assert_eq!(rate(8, 0, (0, 5_000)), 600, "9 of 15");
+        assert_eq!(rate(8, 8, (10_000, 0)), 550, "11 of 20");
+        assert_eq!(rate(u32::MAX, u32::MAX, (u64::from(u32::MAX), 0)), 0);
+    }
+
+    // 4.2: time to the first token, and the answer at the pace that was seen.
+    #[test]
+    fn a_wait_is_the_first_token_and_the_rest_at_the_pace_seen() {
+        let mut latency = Latency::default();
+        for _ in 0..20 {
+            latency.count(1_000, 11_000, 300);
+        }
+        assert_eq!(latency.wait_ms(600, 20), Some(21_000));
+        assert_eq!(latency.wait_ms(600, 21), None, "not enough answers yet");
+        latency.count(9_000, 100, 7);
+        assert_eq!(latency.answers, 20, "what ends before it begins says nothing");
+        for _ in 0..10_000 {
+            latency.count(500, 500, 0);
+        }
+        assert!(latency.answers < 200 && latency.wait_ms(600, 20).unwrap() < 700, "the old fades");
+    }
+
+    #[test]
+    fn harnesses_are_told_apart_up_to_a_bound() {
+        let mut service = Service::default();
+        for number in 0..40 {
+            service.attempted(Some(&format!("h{number}")), number % 2 == 0);
+        }
+        assert_eq!(service.trust(None), Trust { attempts: 40, failures: 20 });
+        assert_eq!(service.trust(Some("h0")), Trust { attempts: 1, failures: 1 });
+        assert_eq!(service.trust(Some("h39")), Trust::default(), "beyond the bound");
+        assert_eq!(service.by_harness.len(), HARNESSES_MAX);
+    }
+}

@@ -264,6 +264,8 @@ impl Driver {
         let attempted = Attempted {
             usage,
             finish: Finish::EndTurn,
+            first_ms: usage.output.map(|_| 200),
+            latency_ms: usage.output.map(|output| 200 + 10 * output),
             reported: match end {
                 End::Reported(pico) => Some(Pico(pico)),
                 _ => None,

@@ -441,6 +441,27 @@ fn an_engine_that_fails_too_often_is_left_out() {
     assert_eq!((a.excluded, a.trust.as_str()), (Some("untrusted"), "0.642"));
 }
 
+// 4.1, 12: from twenty timed answers on, engines that take longer than policy allows are left out.
+#[test]
+fn an_engine_that_takes_too_long_is_left_out() {
+    let mut policy = policy(&["acme/a", "acme/b"]);
+    policy.routing.latency.max_wait_ms = Some(1_000);
+    let mut driver = Driver::new(&policy, NOON);
+    driver.list(&scored(listed("acme/a", cheap()), 900));
+    driver.list(&scored(listed("acme/b", dear()), 900));
+    for number in 0..20 {
+        let plan = served(&mut driver, Wants { conversation: number, ..coding(TurnTier::Simple) });
+        assert_eq!(engine(&plan), Some("acme/a"), "{number}");
+    }
+    // 100 tokens are expected, near enough: 200 ms, and 10 ms for each.
+    let (_, plan) = driver.ask(Wants { conversation: 50, ..coding(TurnTier::Simple) });
+    assert_eq!(engine(&plan), Some("acme/b"));
+    let considered = driver.considered();
+    let a = considered.engines.iter().find(|of| of.engine == "acme/a").unwrap();
+    assert_eq!(a.excluded, Some("over_latency_ceiling"));
+    assert!(a.wait_ms.unwrap() > 1_000);
+}
+
 // 3.2 for turns: labels alone move an estimate; what is merely served does not.
 #[test]
 fn labels_move_estimates_and_nothing_else_does() {
@@ -604,4 +625,55 @@ fn a_built_in_profile_bounds_the_tiers() {
     assert_eq!(tier(&mut driver, "auto-max", Trivial, 2), Moderate);
     assert_eq!(tier(&mut driver, "auto-sub", Hard, 3), Moderate);
     assert_eq!(tier(&mut driver, "auto", Hard, 4), Hard);
+}
+
+// The example of docs/deciding.md: how floors and thresholds combine, objective by objective.
+#[test]
+fn the_documents_example_comes_out_as_it_says() {
+    let names =
+        ["acme/claude-opus-4", "acme/claude-sonnet-4", "acme/gpt-5-mini", "acme/deepseek-v4-pro"];
+    let mut policy = policy(&names);
+    policy.routing.adaptive_floors = false;
+    let mut driver = Driver::new(&policy, NOON);
+    let list = [(780, "5"), (740, "3"), (730, "0.3"), (660, "0.3")];
+    for (name, (quality, input)) in names.into_iter().zip(list) {
+        driver.list(&scored(listed(name, rates(input, "0", None, None)), quality));
+    }
+    let mut conversation = 0;
+    let mut chosen = |driver: &mut Driver, policy: &Policy| {
+        conversation += 1;
+        driver.decider = super::driver::decider(policy);
+        let wants = Wants { conversation, prompt: 100_000, ..coding(TurnTier::Hard) };
+        let (_, plan) = driver.ask(wants);
+        engine(&plan).unwrap().to_owned()
+    };
+    assert_eq!(chosen(&mut driver, &policy), names[1]);
+    let chances: Vec<String> = driver
+        .considered()
+        .engines
+        .iter()
+        .map(|of| format!("{} {}", of.engine, of.chance))
+        .collect();
+    for (name, chance) in names.into_iter().zip(["0.92", "0.88", "0.71", "0.86"]) {
+        assert!(chances.contains(&format!("{name} {chance}")), "{chances:?}");
+    }
+    let hard = (Some(Task::Coding), Some(TurnTier::Hard));
+    let mut surer = policy.clone();
+    surer.routing.thresholds.state(hard.0, hard.1, 900);
+    assert_eq!(chosen(&mut driver, &surer), names[0]);
+    let mut lower = policy.clone();
+    lower.routing.tiers[3].min_quality = 600;
+    assert_eq!(chosen(&mut driver, &lower), names[3]);
+    let mut seed = policy.clone();
+    seed.routing.objective = Objective::SeedScore;
+    assert_eq!(chosen(&mut driver, &seed), names[2]);
+    let mut value = policy.clone();
+    value.routing.objective = Objective::Value;
+    value.routing.value.state(hard.0, hard.1, "1".parse().unwrap());
+    assert_eq!(chosen(&mut driver, &value), names[0]);
+    value.routing.value.state(hard.0, hard.1, "0.40".parse().unwrap());
+    assert_eq!(chosen(&mut driver, &value), names[2]);
+    let mut ordered = policy.clone();
+    ordered.routing.objective = Objective::Ordered;
+    assert_eq!(chosen(&mut driver, &ordered), names[0]);
 }

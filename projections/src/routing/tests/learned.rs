@@ -65,3 +65,26 @@ fn pauses_are_counted_by_client_without_its_version() {
     assert_eq!(pauses.alive(CacheTtl::OneHour), Some(Share::of(8, 10)));
     assert_eq!(told.routing.lanes.pauses("pi/2", true).alive(CacheTtl::OneHour), None);
 }
+
+// 1.3: bills teach how many bytes a token has, by the family of the engine that served.
+#[test]
+fn bills_calibrate_the_tokenizer_of_the_family_that_served() {
+    use crate::tokens::{Family, PromptTokens};
+    let mut told = Told::new();
+    let size = TextSize { bytes: 30_000, wide: 0 };
+    let anatomy = Anatomy { user: size, ..Anatomy::default() };
+    let features = Features { anatomy: Some(anatomy), images: Some(0), ..Features::default() };
+    let of = |told: &Told, engine: &str| {
+        let family = Family::of(engine);
+        let learned = told.routing.learned.calibration(family);
+        PromptTokens::of(&features, u32::MAX, family, &learned).prompt
+    };
+    assert_eq!(of(&told, "acme/qwen3"), 8_334);
+    for turn in 0..20_u8 {
+        let asks = Ask { features, prompt_tokens_max: 40_000, ..ask(None, None).unwrap() };
+        told.turn(0, turn, 1, Some(asks));
+        told.dispatch(1, turn, 0, "acme/qwen3", Some(7));
+        told.result(2, turn, 0, "acme/qwen3", anthropic(10_000, 0, 0, 200), charged(5));
+    }
+    assert_eq!((of(&told, "acme/qwen3"), of(&told, "acme/m1")), (10_000, 8_334));
+}

@@ -9,9 +9,9 @@ use events::cost::Cost;
 use events::ids::AuthorId;
 use events::money::Pico;
 use events::payload::{
-    Ask, CacheTtl, Charge, Choice, Class, ClassSource, Dispatch, DispatchResult, Ending, Features,
-    Finish, Forecast, MadeBy, Name, Purpose, RawPairs, Reservation, ReserveBasis, Task, Turn,
-    TurnClosed, TurnKind, TurnTier,
+    Anatomy, Ask, CacheTtl, Charge, Choice, Class, ClassSource, Dispatch, DispatchResult, Ending,
+    Features, Finish, Forecast, MadeBy, Name, Purpose, RawPairs, Reservation, ReserveBasis, Task,
+    TextSize, Turn, TurnClosed, TurnKind, TurnTier,
 };
 use events::usage::{Convention, RawUsage, Usage};
 
