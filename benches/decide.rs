@@ -344,10 +344,12 @@ fn main() {
             "12 engines: {} bytes in {} allocations a decision",
             info.bytes_total, info.count_total
         );
-        allocated.push(info.bytes_total);
+        allocated.push((info.count_total, info.bytes_total));
     }
-    assert_eq!(
-        allocated[0], allocated[1],
-        "a decision allocates as much, however much the ledger holds"
+    // Figures are written in as many bytes as they need: a decision's event is some bytes longer or shorter.
+    let [(times, bytes), (times_again, bytes_again)] = allocated[..] else { return };
+    assert!(
+        times == times_again && bytes.abs_diff(bytes_again) < bytes / 20,
+        "a decision allocates as much, however much the ledger holds: {allocated:?}"
     );
 }

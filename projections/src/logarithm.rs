@@ -1,7 +1,7 @@
 //! The binary logarithm, in integers.
 
 /// Bits after the point of [`log2`].
-pub(crate) const LOG_BITS: u32 = 40;
+pub(crate) const LOG_BITS: u32 = 32;
 
 /// The binary logarithm of a positive number, with [`LOG_BITS`] after the point, by repeated squaring: each square gives
 /// a bit. Of nothing it is that of one.

@@ -14,8 +14,10 @@ use super::field::{Entry, Field, TierAsks};
 use crate::cost::PartKind;
 use crate::days::day_of;
 use crate::estimates::{Chance, estimate};
+use crate::policy::upstream_of;
 use crate::profiles::Milli;
 use crate::quality::on_axis;
+use crate::routing::cool_offs::CoolOff;
 use crate::routing::learned::{EngineLabels, Expected};
 use crate::routing::service::Service;
 
@@ -174,6 +176,31 @@ pub(super) fn candidates<'d>(asking: &Asking<'d>, field: &'d Field) -> Vec<Candi
     candidates
 }
 
+/// Who is left alone for now, by place among the offers. Few engines cool off at once: each is looked for, instead of
+/// asking for each whether it does.
+fn cooling(asking: &Asking<'_>) -> Vec<bool> {
+    let (market, now) = (asking.inputs.market, asking.inputs.now);
+    let cool_offs = &asking.inputs.world.routing.cool_offs;
+    let is_cooling = |cool_off: &CoolOff| cool_off.until > now;
+    let engines = cool_offs.engines().filter(|(_, cool_off)| is_cooling(cool_off));
+    let engines = engines.filter_map(|(engine, _)| Some(market.offer(engine)?.0));
+    let upstreams = cool_offs.upstreams().filter(|(_, cool_off)| is_cooling(cool_off));
+    let behind = upstreams.flat_map(|(upstream, _)| {
+        let offers = market.offers().iter().enumerate();
+        offers
+            .filter(move |(_, offer)| upstream_of(&offer.name) == upstream)
+            .map(|(index, _)| index)
+    });
+    let mut all = Vec::new();
+    for index in engines.chain(behind) {
+        if all.is_empty() {
+            all.resize(market.offers().len(), false);
+        }
+        all[index] = true;
+    }
+    all
+}
+
 /// What is worked out once for all engines.
 struct Walk<'a, 'd> {
     asking: &'a Asking<'d>,
@@ -183,7 +210,8 @@ struct Walk<'a, 'd> {
     images: u32,
     /// Under a budget every engine needs a price, or what policy states for those without.
     needs_price: bool,
-    is_anything_cooling: bool,
+    /// Who is left alone for now, by place among the offers; empty where nobody is.
+    cooling: Vec<bool>,
 }
 
 impl<'a, 'd> Walk<'a, 'd> {
@@ -197,7 +225,7 @@ impl<'a, 'd> Walk<'a, 'd> {
             needs_images: images > 0 || asking.kind().task == events::payload::Task::Vision,
             images,
             needs_price: !asking.profile.budgets.is_empty() && policy.unknown_price.is_none(),
-            is_anything_cooling: !asking.inputs.world.routing.cool_offs.is_empty(),
+            cooling: cooling(asking),
         }
     }
 
@@ -244,7 +272,7 @@ impl<'a, 'd> Walk<'a, 'd> {
             below_agentic: self.has_tools && self.is_below_agentic(offer),
             is_untrusted: false,
             is_slow: false,
-            is_cooling: self.is_cooling(offer),
+            is_cooling: self.cooling.get(entry.offer).copied().unwrap_or(false),
         }
     }
 
@@ -273,11 +301,6 @@ impl<'a, 'd> Walk<'a, 'd> {
     fn is_below_agentic(&self, offer: &Offer) -> bool {
         let least = self.asking.inputs.rules.policy.routing.min_agentic_for_tools;
         offer.quality.agentic.is_some_and(|agentic| agentic < least)
-    }
-
-    fn is_cooling(&self, offer: &Offer) -> bool {
-        let cool_offs = &self.asking.inputs.world.routing.cool_offs;
-        self.is_anything_cooling && cool_offs.until(&offer.name, self.asking.inputs.now).is_some()
     }
 
     /// How it has served.

@@ -1,8 +1,10 @@
 //! Who goes first of the engines that can take a turn.
 
 use std::cmp::{Ordering, Reverse};
+use std::sync::LazyLock;
 
 use events::money::Pico;
+use events::payload::Quality;
 
 use super::asking::Asking;
 use super::candidates::Candidate;
@@ -64,6 +66,14 @@ pub(super) fn in_order(
 fn price(candidate: &Candidate<'_>) -> i128 {
     candidate.cold.amount().map_or(i128::MAX, |amount| amount.0)
 }
+
+fn logarithm(of: u64) -> i64 {
+    i64::try_from(log2(of)).unwrap_or(i64::MAX)
+}
+
+/// Logarithms of qualities, worked out once.
+static QUALITY_LOGS: LazyLock<Vec<i64>> =
+    LazyLock::new(|| (0..=u64::from(Quality::MAX)).map(logarithm).collect());
 
 struct Ranking<'a, 'd> {
     asking: &'a Asking<'d>,
@@ -181,11 +191,15 @@ impl Ranking<'_, '_> {
     }
 
     /// Quality in thousandths between the worst and the best; where all are alike, all of it; unscored, nothing.
-    fn normalised(candidate: &Candidate<'_>, (least, most): (u16, u16)) -> u64 {
+    fn normalised(candidate: &Candidate<'_>, (least, most): (u16, u16)) -> u16 {
         match candidate.rank_quality {
             None => 0,
-            Some(_) if least >= most => 1_000,
-            Some(score) => u64::from(score.saturating_sub(least)) * 1_000 / u64::from(most - least),
+            Some(_) if least >= most => Quality::MAX,
+            Some(score) => {
+                let (above, spread) = (score.saturating_sub(least), most - least);
+                let share = u32::from(above) * u32::from(Quality::MAX) / u32::from(spread);
+                u16::try_from(share).unwrap_or(Quality::MAX)
+            }
         }
     }
 
@@ -196,10 +210,10 @@ impl Ranking<'_, '_> {
         let quality = if policy.normalise_quality {
             Self::normalised(candidate, spread)
         } else {
-            candidate.rank_quality.map_or(0, u64::from)
+            candidate.rank_quality.unwrap_or(0)
         };
-        let log = |of: u64| i64::try_from(log2(of)).unwrap_or(i64::MAX);
-        i64::from(exponent) * log(quality) - log(self.effective(candidate))
+        let quality = QUALITY_LOGS.get(usize::from(quality)).copied().unwrap_or(0);
+        i64::from(exponent) * quality - logarithm(self.effective(candidate))
     }
 
     /// What a turn costs in the long run, in pico-dollars: failures are paid for again, and waiting counts.
