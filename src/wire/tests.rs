@@ -2,7 +2,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use events::payload::Effort;
-use projections::features::{Message, Request, Role};
+use projections::features::{Message, Request, Role, complexity, features};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -110,6 +110,15 @@ fn nulls_count_as_absent() {
     let request_messages = request(Wire::Messages, messages);
     assert_eq!(request_messages.messages[0].failed, Some(false));
     assert!(request_messages.tools.is_empty());
+}
+
+#[test]
+fn instructions_behind_what_a_person_says_hide_nothing() {
+    let body = r#"{"system":"x","max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":"why?"}]},
+        {"role":"system","content":"Tools: many."}]}"#;
+    let told = features(&request(Wire::Messages, body));
+    assert_eq!(told.tail.map(|tail| tail.bytes), Some(4));
+    assert_eq!((told.keywords.map(complexity), told.questions), (Some(1), Some(1)));
 }
 
 #[test]

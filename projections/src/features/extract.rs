@@ -19,8 +19,9 @@ const CIRCLE: usize = 4;
 #[must_use]
 pub fn features(request: &Request<'_>) -> Features {
     let messages = request.messages.as_slice();
-    let continues = messages.last().is_some_and(|last| last.role == Role::Tool);
-    let tail = run(messages, if continues { Role::Tool } else { Role::User });
+    let talk = up_to_last_said(messages);
+    let continues = talk.last().is_some_and(|last| last.role == Role::Tool);
+    let tail = run(talk, if continues { Role::Tool } else { Role::User });
     // What a person said before tools ran is not said again at each of their turns.
     let said = if continues { &[] } else { tail };
     let images = |of: &[Message<'_>]| {
@@ -33,12 +34,12 @@ pub fn features(request: &Request<'_>) -> Features {
         depth: Some(depth(messages)),
         tools: Some(count(request.tools.len())),
         continues: Some(continues),
-        loop_depth: Some(count(messages.iter().rev().take_while(|one| is_loop(one)).count())),
+        loop_depth: Some(count(talk.iter().rev().take_while(|one| is_loop(one)).count())),
         distinct_tools: Some(count(tool_names(messages).len())),
-        tool_failed: tool_failed(messages),
+        tool_failed: tool_failed(talk),
         repeated_call: Some(any_same(calls.get(..2).unwrap_or_default())),
         circular_call: Some(any_same(&calls)),
-        read_only_tail: Some(continues && read_only(before(messages, tail))),
+        read_only_tail: Some(continues && read_only(before(talk, tail))),
         images: Some(images(messages)),
         new_image: Some(images(said) > 0),
         effort: Some(request.effort),
@@ -71,6 +72,12 @@ pub fn conversation_texts<'r>(request: &'r Request<'_>) -> (Vec<&'r str>, Vec<&'
     }
     let first = messages.next().map(|first| first.texts.iter().map(AsRef::as_ref).collect());
     (instructions, first.unwrap_or_default())
+}
+
+/// Some messages without the instructions they end with. Claude Code puts its own behind what a person says, and that is
+/// still what is new.
+fn up_to_last_said<'m, 'a>(messages: &'m [Message<'a>]) -> &'m [Message<'a>] {
+    before(messages, run(messages, Role::System))
 }
 
 /// The messages of a role that some messages end with.

@@ -86,6 +86,8 @@ proptest! {
         mut history in prop::collection::vec(any_message(), 0..9),
         border in prop::sample::select(vec![Role::System, Role::Assistant]),
     ) {
+        // What ends with instructions alone is told by what stands before them.
+        prop_assume!(request.messages.iter().any(|message| message.role != Role::System));
         let now = of_now(features(&request));
         history.push(Message { role: border, ..Message::new(border) });
         history.extend(request.messages.iter().cloned());

@@ -118,7 +118,27 @@ fn the_tail_is_what_is_new_at_the_end() {
     assert_eq!(bytes(&[ask.clone(), turn.clone(), one.clone(), two.clone()]), 3);
     assert_eq!(bytes(&[ask.clone(), turn, one, two, ask.clone()]), 4);
     assert_eq!(bytes(&[ask.clone(), assistant("y")]), 0);
-    assert_eq!(bytes(&[ask, Message::text(Role::System, "y")]), 0);
+    assert_eq!(bytes(&[Message::text(Role::System, "y")]), 0);
+}
+
+#[test]
+fn instructions_at_the_end_hide_nothing() {
+    let image = Message { images: 1, ..user("why this race?") };
+    let (turn, back) = (calls(&[("read", "{}")]), result("error: no", None));
+    for said in [
+        vec![image.clone()],
+        vec![image.clone(), turn.clone(), back.clone()],
+        vec![image.clone(), turn, back, user("so?")],
+        vec![image, assistant("so")],
+        vec![],
+    ] {
+        let expected = told(&said);
+        for brief in 1..3 {
+            let mut messages = said.clone();
+            messages.resize(said.len() + brief, Message::new(Role::System));
+            assert_eq!(told(&messages), expected, "{messages:?}");
+        }
+    }
 }
 
 #[test]
