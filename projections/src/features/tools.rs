@@ -2,10 +2,11 @@
 
 /// Their names, in lower case and in order, as the agents in use name them. Facts 1.2 name the first few and say that
 /// the full list is not known; a tool that is not here counts as one that changes things.
-const READ_ONLY: [&str; 37] = [
+const READ_ONLY: [&str; 43] = [
     "cat",
     "codebase_search",
     "fetch",
+    "fetch_web_content",
     "file_search",
     "find",
     "find_file",
@@ -32,11 +33,16 @@ const READ_ONLY: [&str; 37] = [
     "rg",
     "search",
     "search_code",
+    "search_codebase",
     "search_files",
     "tail",
+    "tool_search",
+    "toolsearch",
     "tree",
     "view",
     "view_file",
+    "view_image",
+    "web_fetch",
     "web_search",
     "webfetch",
     "websearch",
@@ -59,7 +65,9 @@ mod tests {
 
     #[test]
     fn tools_that_only_read_are_known_by_name() {
-        for name in ["read", "Read", "GREP", "Glob", "LS", "lsp", "list_directory", "WebFetch"] {
+        for name in
+            ["read", "Read", "GREP", "Glob", "LS", "lsp", "list_directory", "WebFetch", "web_fetch"]
+        {
             assert!(only_reads(name), "{name}");
         }
         for name in ["", "edit", "Write", "bash", "read_and_write", " read", "multi_edit"] {
