@@ -9,8 +9,8 @@ const MARKS: [&str; 5] = [
     r"(?m)^[Ee]rror:",
     r"Traceback \(most recent call last\):",
     "command not found",
-    // Zero is success, with however many digits.
-    r"(?-u:\b)(?:exit code|exited with code) -?0*[1-9]",
+    // Zero is success, with however many digits. Codex and Claude Code begin a line with it.
+    r"(?-u:\b)(?:[Ee]xit code|[Ee]xited with code):? -?0*[1-9]",
     // GNU make's last words.
     r"\*\*\* \[.*\] Error [0-9]",
 ];
@@ -43,6 +43,8 @@ mod tests {
             "Process exited with code 137",
             "(exit code 010)",
             "exit code -1",
+            "Exit code 1",
+            "Exit code: 2\nWall time: 1 s",
             "exit code 0\nexit code 2",
             "make: *** [Makefile:2: all] Error 1",
             "make[1]: *** [all] Error 2",
@@ -75,7 +77,7 @@ mod tests {
             "exit code\n1",
             "exit codes 1",
             "nonexit code 1",
-            "Exit code 1",
+            "Exit code: 0",
             "make: [Makefile:2: all] Error 1 (ignored)",
             "*** [all]\nError 1",
             "*** [all] Error",
