@@ -8,6 +8,8 @@ use projections::classify::TERMS;
 use projections::decide::{Candidate, Decision, Making, Weighing};
 use serde::Serialize;
 
+use crate::dates::instant;
+
 /// One term of a turn's score: `0.05`, `-0.28`, or `None` where it is not known.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Term {
@@ -69,6 +71,25 @@ impl From<Cost> for Figure {
     }
 }
 
+/// A budget that stands in the way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Exceeded {
+    /// Its name.
+    pub name: String,
+    /// What its money is counted for.
+    pub scope: &'static str,
+    /// Its limit.
+    pub limit_usd: String,
+    /// What was spent.
+    pub spent_usd: String,
+    /// What is set aside.
+    pub reserved_usd: String,
+    /// What the cheapest engine would have needed.
+    pub needed_usd: Option<String>,
+    /// When there is room again.
+    pub resets_at: Option<String>,
+}
+
 /// A decision with everything it looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Considered {
@@ -107,6 +128,12 @@ pub struct Considered {
     pub new_tokens: Option<u32>,
     /// The draw on whether to explore: what was drawn, below what it explores, of 2^32.
     pub draw: Option<(u32, u32)>,
+    /// How the class was told: by features, or as stated.
+    pub told_by: &'static str,
+    /// The least quality at the tier it is served at, 0 to 100.
+    pub floor: String,
+    /// The budget that is exceeded, where that is why nothing may be dispatched.
+    pub budget: Option<Exceeded>,
     /// Every engine: those that were weighed first, in order of preference, then by name.
     pub engines: Vec<Engine>,
     /// How many are excluded, by reason.
@@ -118,6 +145,18 @@ impl Considered {
     #[must_use]
     pub fn new(decision: &Decision<'_>, making: &Making<'_>) -> Self {
         let (asking, class) = (&making.asking, making.asking.class());
+        let budget = match decision {
+            Decision::Refusal(refusal) => refusal.budget.map(|budget| Exceeded {
+                name: budget.name.as_str().to_owned(),
+                scope: budget.scope.label(),
+                limit_usd: budget.limit.to_string(),
+                spent_usd: budget.spent.known.to_string(),
+                reserved_usd: budget.reserved.known.to_string(),
+                needed_usd: refusal.needed.map(|needed| needed.to_string()),
+                resets_at: budget.resets_at.map(instant),
+            }),
+            Decision::Dispatch(_) => None,
+        };
         let (outcome, engine, choice) = match decision {
             Decision::Dispatch(dispatch) => (
                 "dispatched".to_owned(),
@@ -155,6 +194,9 @@ impl Considered {
             prompt_tokens: tokens.prompt,
             new_tokens: tokens.new,
             draw: making.tiering.draw.map(|draw| (draw.drawn, draw.below)),
+            told_by: class.source.label(),
+            floor: tenths(making.floor()),
+            budget,
             engines: engines(making),
             excluded,
         }
@@ -190,7 +232,6 @@ fn engine(
     excluded: Option<Exclusion>,
     weighed: Option<(&Weighing<'_>, usize)>,
 ) -> Engine {
-    let tenths = |score: u16| format!("{}.{}", score / 10, score % 10);
     let (verified, refuted) = candidate.labels;
     let of = |figure: fn(&Weighing<'_>) -> Cost| weighed.map(|(of, _)| Figure::from(figure(of)));
     let reserved = weighed.and_then(|(of, _)| of.reservation.amount);
@@ -212,6 +253,10 @@ fn engine(
         horizon: of(|of| of.weighed.horizon),
         reserved_usd: reserved.map(|amount| amount.to_string()),
     }
+}
+
+fn tenths(score: u16) -> String {
+    format!("{}.{}", score / 10, score % 10)
 }
 
 fn counted(thousandths: u64) -> String {

@@ -297,7 +297,10 @@ fn owned(
             rmp_serde::to_vec(dispatch).unwrap_or_default(),
             dispatch.looked_at,
         ),
-        Decision::Refusal(refusal) => (None, rmp_serde::to_vec(refusal).unwrap_or_default(), 0),
+        Decision::Refusal(refusal) => {
+            let excluded = refusal.excluded.iter().map(|(_, count)| *count).sum();
+            (None, rmp_serde::to_vec(refusal).unwrap_or_default(), excluded)
+        }
     };
     hasher.part(&encoded);
     decided.engines = decided.engines.max(looked_at.into());

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use anstyle::Style;
 use comfy_table::{CellAlignment, Table, presets};
-use replay::considered::{Considered, Engine, Figure, Term};
+use replay::considered::{Considered, Engine, Exceeded, Figure, Term};
 
 use super::turns::short;
 use crate::failure::Failure;
@@ -23,7 +23,13 @@ pub(super) fn print(out: &mut impl Write, considered: &Considered) -> Result<(),
     } else {
         viable(out, considered)?;
     }
-    excluded(out, considered)
+    excluded(out, considered)?;
+    // What was asked for stands at the top, which may be far up by now.
+    match &considered.engine {
+        Some(engine) => writeln!(out, "\n{BOLD}{engine}{BOLD:#} takes it")?,
+        None => writeln!(out, "\nnobody takes it: {}", considered.outcome)?,
+    }
+    Ok(())
 }
 
 fn headline(out: &mut impl Write, considered: &Considered) -> Result<(), Failure> {
@@ -49,9 +55,20 @@ fn headline(out: &mut impl Write, considered: &Considered) -> Result<(), Failure
     let ((work, size), (axis, rank_axis)) = (considered.work, considered.axes);
     writeln!(
         out,
-        "  asks for     {work}, {size}, done well with a chance of {}; floors on {axis}, ranked on {rank_axis}",
-        considered.threshold
+        "  asks for     {work}, {size}, done well with a chance of {}; at least {} on {axis}, ranked on {rank_axis}",
+        considered.threshold, considered.floor
     )?;
+    if let Some(budget) = &considered.budget {
+        let Exceeded { name, scope, limit_usd, spent_usd, reserved_usd, needed_usd, resets_at } =
+            budget;
+        let needed =
+            needed_usd.as_ref().map_or_else(String::new, |needed| format!("; ${needed} needed"));
+        let again = resets_at.as_ref().map_or_else(String::new, |at| format!("; room again {at}"));
+        writeln!(
+            out,
+            "  budget       {name} ({scope}): ${spent_usd} spent and ${reserved_usd} set aside of ${limit_usd}{needed}{again}"
+        )?;
+    }
     if considered.relaxed > 0 {
         let lifted = ["price ceilings", "quality floors", "trust and latency", "cool-offs"];
         let lifted = &lifted[..usize::from(considered.relaxed).min(lifted.len())];
@@ -149,8 +166,20 @@ fn excluded(out: &mut impl Write, considered: &Considered) -> Result<(), Failure
         return Ok(());
     }
     writeln!(out, "\n{BOLD}Excluded{BOLD:#}")?;
-    for (reason, engines) in by_reason {
-        writeln!(out, "  {reason}: {}", engines.len())?;
+    for (reason, mut engines) in by_reason {
+        engines.sort_unstable();
+        let unscored = considered
+            .engines
+            .iter()
+            .filter(|engine| engine.excluded == Some(reason) && engine.quality.is_none());
+        let unscored = match (reason, unscored.count()) {
+            (_, 0) => String::new(),
+            ("below_quality_floor", count) => {
+                format!(", {count} of them because nobody scores them")
+            }
+            _ => String::new(),
+        };
+        writeln!(out, "  {reason}: {}{unscored}", engines.len())?;
         let mut line = String::new();
         for engine in engines {
             if line.len() + engine.len() > LINE {

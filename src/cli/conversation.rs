@@ -147,10 +147,12 @@ impl<'v> Events<'v> {
         Ok(gather.resolve().window(0, u64::MAX))
     }
 
-    /// What the world would say of it: imports, turns and results are the proxy's to tell.
+    /// What the world would say of it: of turns proxies tell, and people what they think of answers.
     fn counts(&self, located: &Located) -> bool {
         let Context { author, seq, written_by, .. } = located.context;
-        written_by == Some(Stream::Proxy) && self.keyring.could_write(&author, Stream::Proxy, seq)
+        let streams = [Stream::Proxy, Stream::People];
+        let told_by = written_by.filter(|stream| streams.contains(stream));
+        told_by.is_some_and(|stream| self.keyring.could_write(&author, stream, seq))
     }
 
     /// Shows the events at some positions; each stored batch is read once.

@@ -1,14 +1,18 @@
 //! `ferry policy`: the rules in force, and new ones.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use events::limits::POLICY_BYTES_MAX;
 use projections::in_force::InForce;
+use projections::policy::upstream_of;
+use projections::projection::Projection as _;
 use projections::world::World;
 use replay::dates::instant;
-use replay::policy_file::{PolicyFile, canonical, read};
+use replay::decider::Ruling;
+use replay::policy_file::{PolicyFile, canonical, nearest, read};
 use serde::Serialize;
 
 use super::home::HomeArg;
@@ -67,7 +71,7 @@ struct Shown<'w> {
 
 impl<'w> Shown<'w> {
     fn of(policy: &'w InForce) -> Result<Self, Failure> {
-        let digest = parsed("the policy in force", &policy.text)?.rules.digest.to_string();
+        let digest = digest_of(parsed("the policy in force", &policy.text)?)?;
         let (sequence, position) = (policy.sequence, policy.seq);
         Ok(Self { sequence, position, since: instant(policy.since), digest, text: &policy.text })
     }
@@ -104,8 +108,14 @@ impl PolicyCommand {
 
     fn check(&self, file: &Path) -> Result<(), Failure> {
         let (text, policy) = read_policy(file)?;
+        let world = if self.home.home()?.has_ledger() {
+            self.home.with_ledger(|ledger| Ok(ledger.world()?))?
+        } else {
+            World::genesis()
+        };
+        followed(&world, &policy)?;
         let mut out = anstream::stdout().lock();
-        let digest = policy.rules.digest;
+        let digest = digest_of(policy)?;
         if self.json {
             let checked = serde_json::json!({ "digest": digest, "text": text });
             return print_json(&mut out, &checked);
@@ -126,7 +136,7 @@ impl PolicyCommand {
         })?;
         let mut out = anstream::stdout().lock();
         let Outcome::Written { first, repeated } = set else { return Ok(()) };
-        let digest = policy.rules.digest;
+        let digest = digest_of(policy)?;
         if self.json {
             let json = serde_json::json!({
                 "position": first, "digest": digest, "was_in_force": repeated,
@@ -157,7 +167,9 @@ pub(super) fn read_policy(path: &Path) -> Result<(String, PolicyFile), Failure> 
     let length = std::fs::metadata(path).map_err(|error| Failure::usage(context(), error))?.len();
     // Comments are not kept: a file may be longer than what it says.
     if length > 16 * POLICY_BYTES_MAX as u64 {
-        return Err(Failure::usage(context(), format!("{length} bytes are no policy")));
+        let problem =
+            format!("{length} bytes: a policy has at most {POLICY_BYTES_MAX}, comments apart");
+        return Err(Failure::usage(context(), problem));
     }
     let text = std::fs::read_to_string(path).map_err(|error| Failure::usage(context(), error))?;
     // Read as it stands, so that what is wrong with it is named where it stands.
@@ -166,12 +178,50 @@ pub(super) fn read_policy(path: &Path) -> Result<(String, PolicyFile), Failure> 
     Ok((text, policy))
 }
 
-/// What names stand for has to be there.
+/// The digest decisions made under a policy keep: of its prices too, and of the lists that come with ferry.
+fn digest_of(policy: PolicyFile) -> Result<String, Failure> {
+    Ok(Ruling::of(policy, &bundled_lists()?).rules.digest.to_string())
+}
+
+/// What names stand for has to be there, and so have upstreams.
 fn followed(world: &World, policy: &PolicyFile) -> Result<(), Failure> {
     let book = bundled_lists()?.book(&world.book, &policy.prices);
-    let Some((alias, engine)) = policy.prices.lost_alias(&book) else { return Ok(()) };
-    let problem = format!("there is no engine '{engine}'; ferry models list finds them");
-    Err(Failure::usage(format!("prices.aliases.{alias}"), problem))
+    if let Some((alias, engine)) = policy.prices.lost_alias(&book) {
+        let problem = format!("there is no engine '{engine}'; ferry models list finds them");
+        return Err(Failure::usage(format!("prices.aliases.{alias}"), problem));
+    }
+    let rules = &policy.rules;
+    let known: BTreeSet<&str> = book
+        .engines()
+        .map(|price| &price.engine)
+        .chain(rules.policy.routing.facts.keys())
+        .map(|engine| upstream_of(engine))
+        .collect();
+    let profiles = rules.profiles().map(|(_, profile)| profile).chain([rules.other()]);
+    for upstream in profiles.flat_map(|profile| &profile.upstreams) {
+        if !known.contains(upstream.as_str()) {
+            let near = nearest(upstream, known.iter().copied());
+            let near = near.map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
+            let problem = format!(
+                "'{upstream}' has no engine in the price book, and no [engines.\"{upstream}/…\"] tells of one{near}"
+            );
+            return Err(Failure::usage("upstreams", problem));
+        }
+    }
+    let names_nobody = rules.other().engines.is_empty() && rules.other().upstreams.is_empty();
+    if names_nobody {
+        anstream::eprintln!(
+            "note: routing names no engines and no upstreams: nothing is routed by it"
+        );
+    }
+    for engine in rules.other().engines.iter().filter(|engine| !rules.is_local(engine)) {
+        if book.named(engine).or_else(|| book.recorded(engine)).is_none() {
+            anstream::eprintln!(
+                "note: nobody knows a price of '{engine}'; ferry models list finds names"
+            );
+        }
+    }
+    Ok(())
 }
 
 fn parsed(context: &str, text: &str) -> Result<PolicyFile, Failure> {

@@ -113,7 +113,7 @@ fn not_remade(reason: &NotRemade) -> String {
             format!("were made by decide v{decide} on folds v{world}, and are not made again")
         }
         NotRemade::OtherPolicy { policy } => {
-            format!("were made under policy {policy}: give it with --policy FILE")
+            format!("were made under other rules or lists ({policy}), and are not made again")
         }
     }
 }

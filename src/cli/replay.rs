@@ -312,7 +312,10 @@ impl Replay {
         let lists = bundled_lists()?;
         let variant = |path: &PathBuf| {
             let (_, policy) = read_policy(path)?;
-            let name = path.file_stem().unwrap_or(path.as_os_str());
+            let stem = |path: &PathBuf| path.file_stem().unwrap_or(path.as_os_str()).to_owned();
+            let is_alone =
+                self.policy.iter().filter(|other| stem(other) == stem(path)).count() == 1;
+            let name = if is_alone { stem(path) } else { path.clone().into_os_string() };
             let label = name.to_string_lossy().into_owned();
             Ok(Variant { label, decider: Decider::given(head.ledger, lists.clone(), policy) })
         };

@@ -64,8 +64,8 @@ struct Simulate {
     #[command(flatten)]
     what: What,
     /// With --kind: how large or hard: small, medium, large; or trivial, simple, moderate, hard
-    #[arg(long, value_name = "SIZE", requires = "kind", default_value = "medium")]
-    size: String,
+    #[arg(long, value_name = "SIZE", requires = "kind")]
+    size: Option<String>,
     /// With --request: the wire it is of, where its shape does not tell: openai-chat, openai-responses,
     /// anthropic-messages
     #[arg(long, value_name = "WIRE", requires = "request")]
@@ -147,6 +147,11 @@ impl Simulate {
             Some(path) => read_policy(path)?.1,
             None => in_force(world)?,
         };
+        if rules.profiles().all(|(name, _)| name != self.profile) {
+            let known: Vec<&str> = rules.profiles().map(|(name, _)| name).collect();
+            let problem = format!("'{}' is none of {}", self.profile, known.join(", "));
+            return Err(Failure::usage("--profile", problem));
+        }
         let profile = rules.profile(&self.profile);
         let names_nobody = profile.engines.is_empty() && profile.upstreams.is_empty();
         let mut policy = rules.policy;
@@ -168,7 +173,7 @@ impl Simulate {
                 Ok(of_request(&request))
             }
             (None, Some(prompt), _) => Ok(of_request(&said(prompt))),
-            (None, None, Some(kind)) => of_kind(kind, &self.size),
+            (None, None, Some(kind)) => of_kind(kind, self.size.as_deref().unwrap_or("medium")),
             // The group asks for one of them.
             (None, None, None) => Ok(of_request(&said(""))),
         }

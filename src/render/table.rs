@@ -125,9 +125,17 @@ fn main_table(report: &Report) -> Table {
     }
     let mut table = aligned(&header);
     for row in report.all_rows() {
-        let mut cells = vec![row.label.clone(), dollars(row.sums.cost(), 2)];
-        cells.push(row.ratio_to_recorded.as_deref().map_or_else(unknown, ratio));
-        cells.extend(rates(&row.sums));
+        let mut cells = vec![row.label.clone()];
+        if row.sums.turns == 0 {
+            // Nothing was served: that costs nothing, and is no saving.
+            cells.extend(
+                std::iter::once("none served".to_owned()).chain((2..8).map(|_| String::new())),
+            );
+        } else {
+            cells.push(dollars(row.sums.cost(), 2));
+            cells.push(row.ratio_to_recorded.as_deref().map_or_else(unknown, ratio));
+            cells.extend(rates(&row.sums));
+        }
         cells.extend(extras.iter().map(|(_, figure)| count(figure(&row.sums))));
         if has_naive {
             cells.push(

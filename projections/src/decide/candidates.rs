@@ -133,7 +133,8 @@ impl Candidate<'_> {
         let Some(tariffs) = &self.offer.tariffs else { return false };
         let tariff = tariffs.at(at, Some(self.prompt));
         let is_over = |kind, most: Option<Pico>| {
-            most.is_some_and(|most| tariff.per_million(kind).is_some_and(|rate| rate > most))
+            let rate = tariff.per_million(kind).map(|rate| self.offer.biased(rate));
+            most.is_some_and(|most| rate.is_some_and(|rate| rate > most))
         };
         is_over(PartKind::Uncached, asks.max_input) || is_over(PartKind::Output, asks.max_output)
     }

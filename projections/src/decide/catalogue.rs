@@ -1,7 +1,7 @@
 //! The engines that may take turns, with everything about them that no turn changes, worked out once for many
 //! decisions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use events::hash::{Domain, Hasher};
 use events::ids::Digest;
@@ -13,7 +13,7 @@ use super::field::Field;
 use super::patterns::Patterns;
 use crate::book::{Book, EnginePrice};
 use crate::names::{canonical, model_of};
-use crate::policy::{EngineFacts, ProfileRules, Rules, upstream_of};
+use crate::policy::{EngineFacts, Permille, ProfileRules, Rules, upstream_of};
 use crate::profiles::{guess_class, prior_of, profile};
 use crate::quality::{fill, is_never_selectable};
 use crate::tariffs::Tariffs;
@@ -44,6 +44,8 @@ pub struct Offer {
     pub family: Family,
     /// The family its priors are taken from: a model profile's, or its class.
     pub prior_from: String,
+    /// What it counts as costing, times what it costs.
+    pub cost_bias: Permille,
     /// -100 to 100: who goes first of those that come to the same.
     pub bias: i8,
     /// The chance of doing each kind of work well before anybody has said anything, in thousandths.
@@ -76,8 +78,24 @@ impl Offer {
             quality: fill(facts.quality, [listed_quality]),
             family: Family::of(engine),
             prior_from,
+            cost_bias: rules
+                .policy
+                .routing
+                .cost_bias
+                .get(upstream_of(engine))
+                .copied()
+                .unwrap_or(Permille::ONE),
             bias: bias_of(engine, biases),
             priors,
+        }
+    }
+
+    /// What an amount counts as.
+    #[must_use]
+    pub fn biased(&self, amount: Pico) -> Pico {
+        match self.cost_bias {
+            Permille::ONE => amount,
+            Permille(bias) => Pico(amount.0.saturating_mul(bias.into()) / 1_000),
         }
     }
 
@@ -149,7 +167,7 @@ impl Market {
             .collect();
         let profiles = || rules.profiles().map(|(_, profile)| profile).chain([rules.other()]);
         let mut names: Vec<String> =
-            profiles().flat_map(|profile| engines_of(profile, &book)).collect();
+            profiles().flat_map(|profile| engines_of(profile, &book, rules)).collect();
         names.sort_unstable();
         names.dedup();
         let mut offers: Vec<Offer> =
@@ -158,7 +176,7 @@ impl Market {
         let by_name: BTreeMap<String, usize> =
             offers.iter().enumerate().map(|(index, offer)| (offer.name.clone(), index)).collect();
         let field = |profile: &ProfileRules| {
-            let places = places(profile, &book, &by_name);
+            let places = places((profile, rules), &book, &by_name);
             Field::new(profile, &rules.policy.routing, &offers, &places, standing(profile, rules))
         };
         let fields = rules.profiles().map(|(name, profile)| (name.to_owned(), field(profile)));
@@ -204,21 +222,27 @@ impl Market {
     }
 }
 
-/// The engines a profile names; else all that lie behind its upstreams.
-fn engines_of(profile: &ProfileRules, book: &Book) -> Vec<String> {
+/// The engines a profile names; else all that lie behind its upstreams: those with a price, and those people tell of.
+fn engines_of(profile: &ProfileRules, book: &Book, rules: &Rules) -> Vec<String> {
     if !profile.engines.is_empty() {
         return profile.engines.clone();
     }
-    let is_behind = |price: &&EnginePrice| {
-        profile.upstreams.iter().any(|upstream| upstream == upstream_of(&price.engine))
-    };
-    let behind = book.engines().filter(is_behind).map(|price| price.engine.clone());
-    behind.filter(|engine| Name::new(engine).is_ok()).take(ENGINES_MAX).collect()
+    let priced = book.engines().map(|price| &price.engine);
+    let told = rules.policy.routing.facts.keys();
+    let is_behind =
+        |engine: &&String| profile.upstreams.iter().any(|upstream| upstream == upstream_of(engine));
+    let behind: BTreeSet<&String> = priced.chain(told).filter(is_behind).collect();
+    let named = behind.into_iter().filter(|engine| Name::new(engine).is_ok());
+    named.take(ENGINES_MAX).cloned().collect()
 }
 
 /// Each engine of a profile by its place among the offers, in the profile's own order.
-fn places(profile: &ProfileRules, book: &Book, by_name: &BTreeMap<String, usize>) -> Vec<usize> {
-    let engines = engines_of(profile, book);
+fn places(
+    (profile, rules): (&ProfileRules, &Rules),
+    book: &Book,
+    by_name: &BTreeMap<String, usize>,
+) -> Vec<usize> {
+    let engines = engines_of(profile, book, rules);
     engines.iter().filter_map(|engine| by_name.get(engine)).copied().collect()
 }
 
@@ -249,7 +273,8 @@ fn digest_of(offers: &[Offer]) -> Digest {
         hasher.part(offer.name.as_bytes());
         let price = offer.tariffs.as_ref().map(Tariffs::price);
         let terms = price.map(|price| (price.rates, &price.tiers, &price.windows));
-        let facts = (terms, offer.context, offer.capabilities, offer.quality, offer.bias);
+        let facts =
+            (terms, offer.context, offer.capabilities, offer.quality, offer.bias, offer.cost_bias);
         // Writing plain data to memory has no way to fail.
         hasher.part(&rmp_serde::to_vec(&(facts, offer.priors)).unwrap_or_default());
     }

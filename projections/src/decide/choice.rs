@@ -168,6 +168,12 @@ impl<'d> Making<'d> {
         self.candidates[index].exclusion(self.asks(tier), relax, self.asking.inputs.now)
     }
 
+    /// The least quality at the tier it is served at, in tenths of a point.
+    #[must_use]
+    pub fn floor(&self) -> u16 {
+        self.asks(self.tiering.tier).1
+    }
+
     /// What a tier asks, and the floor: the tier's or the task's own, whichever is higher.
     fn asks(&self, tier: TurnTier) -> (&'d TierAsks, u16) {
         let asks = self.field.tier(tier);

@@ -64,7 +64,7 @@ pub(super) fn in_order(
 
 /// What engines are compared by; a price nobody knows is dearer than any.
 fn price(candidate: &Candidate<'_>) -> i128 {
-    candidate.cold.amount().map_or(i128::MAX, |amount| amount.0)
+    candidate.cold.amount().map_or(i128::MAX, |amount| candidate.offer.biased(amount).0)
 }
 
 fn logarithm(of: u64) -> i64 {
@@ -164,7 +164,8 @@ impl Ranking<'_, '_> {
         left.remove(first.unwrap_or(0)).1
     }
 
-    /// Between engines that come to the same: what policy favours, the likelier, the faster, the earlier, the name.
+    /// Between engines that come to the same: what policy favours, the likelier, the faster, the cheaper, the earlier, the
+    /// name.
     fn tie(&self, a: usize, b: usize) -> Ordering {
         let key = |index: usize| {
             let candidate = &self.candidates[index];
@@ -172,6 +173,7 @@ impl Ranking<'_, '_> {
                 Reverse(candidate.offer.bias),
                 Reverse(candidate.chance.0 / ALIKE),
                 candidate.wait_ms.unwrap_or(u32::MAX),
+                price(candidate),
                 self.listed_place(candidate),
                 index,
             )

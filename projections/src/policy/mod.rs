@@ -134,6 +134,10 @@ impl Rules {
                 let problem = "needs routing.value_usd: what doing it well is worth";
                 return Err(wrong(format!("{field}.objective"), "value", problem));
             }
+            if rules.objective == Objective::Ordered && rules.engines.is_empty() {
+                let problem = "needs engines, best first: a catalogue has no order";
+                return Err(wrong(format!("{field}.objective"), "ordered", problem));
+            }
             profiles.insert(name.clone(), rules);
         }
         let digest = digest_of(&policy);
@@ -319,6 +323,11 @@ fn check_routing(routing: &Routing) -> Result<(), PolicyError> {
     }
     if routing.latency.reference_tokens_per_s == 0 {
         return Err(wrong("routing.latency_reference_tokens_per_s", 0, "would take for ever"));
+    }
+    for (upstream, bias) in &routing.cost_bias {
+        check_name("routing.cost_bias", upstream)?;
+        let field = format!("routing.cost_bias.{upstream}");
+        between(&field, *bias, (1, 100_000), "is not 0.001 to 100")?;
     }
     check_amounts(routing)?;
     check_scores(routing)?;

@@ -246,6 +246,8 @@ pub struct Routing {
     pub value: ByKind<Pico>,
     /// Who goes first of those that come to the same: patterns, each with -100 to 100.
     pub bias: Vec<(String, i8)>,
+    /// What upstreams count as costing, times what they cost: what one is worth that no price says.
+    pub cost_bias: BTreeMap<String, Permille>,
     /// How engines are judged.
     pub trust: TrustRules,
     /// How waiting counts.
@@ -296,6 +298,7 @@ impl Default for Routing {
             thresholds: ByKind::default(),
             value: ByKind::default(),
             bias: Vec::new(),
+            cost_bias: BTreeMap::new(),
             trust: TrustRules {
                 min: Permille(700),
                 min_attempts: 12,

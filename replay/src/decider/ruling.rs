@@ -79,7 +79,9 @@ pub struct Ruling {
 }
 
 impl Ruling {
-    pub(super) fn of(policy: PolicyFile, lists: &Lists) -> Self {
+    /// What a policy comes to, with these lists.
+    #[must_use]
+    pub fn of(policy: PolicyFile, lists: &Lists) -> Self {
         let PolicyFile { prices, rules } = policy;
         // What people and lists say of prices and quality decides too.
         let rules = rules.along_with(&(&prices, lists.prices.digest, lists.quality.digest()));

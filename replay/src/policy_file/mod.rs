@@ -136,7 +136,7 @@ fn line_of(text: &str, span: &Range<usize>) -> String {
 }
 
 /// The word a few keystrokes away.
-fn nearest<'w>(word: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+pub fn nearest<'w>(word: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     let distance = |known: &str| strsim::damerau_levenshtein(known, word);
     let near = words.map(|known| (distance(known), known)).min()?;
     (near.0 <= 1 + word.len() / 3).then_some(near.1)

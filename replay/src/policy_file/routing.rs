@@ -55,6 +55,7 @@ pub(super) struct RoutingFile {
     thresholds: BTreeMap<String, String>,
     value_usd: BTreeMap<String, String>,
     bias: BTreeMap<String, i8>,
+    cost_bias: BTreeMap<String, String>,
     explore: ExploreFile,
 }
 
@@ -166,6 +167,7 @@ pub(super) fn read(file: RoutingFile) -> Read<Routing> {
         thresholds: by_kind("routing.thresholds", &file.thresholds, share)?,
         value: by_kind("routing.value_usd", &file.value_usd, usd)?,
         bias: file.bias.into_iter().collect(),
+        cost_bias: cost_bias(file.cost_bias)?,
         explore: explore(&file.explore)?,
         engines: file.engines,
         upstreams: file.upstreams,
@@ -177,6 +179,14 @@ pub(super) fn read(file: RoutingFile) -> Read<Routing> {
         hold,
         facts: default.facts,
     })
+}
+
+fn cost_bias(factors: BTreeMap<String, String>) -> Read<BTreeMap<String, Permille>> {
+    let factor = |(upstream, text): (String, String)| {
+        let factor = permille(&format!("routing.cost_bias.{upstream}"), &text)?;
+        Ok((upstream, factor))
+    };
+    factors.into_iter().map(factor).collect()
 }
 
 fn trust(file: &RoutingFile) -> Read<TrustRules> {

@@ -192,6 +192,9 @@ fn policy() -> impl Strategy<Value = Policy> {
                 routing.thresholds.state(Some(Task::Coding), None, threshold);
             }
             routing.value.state(None, Some(TurnTier::Hard), "0.4".parse().unwrap());
+            if objective == Objective::Ordered {
+                routing.engines = NAMES.map(str::to_owned).to_vec();
+            }
             let mut policy = Policy { routing, ..Policy::default() };
             if let Some(limit) = limit {
                 use events::payload::{BudgetPeriod, BudgetScope};

@@ -5,7 +5,9 @@ use events::payload::{
     Capabilities, Choice, FaultClass, Features, Keywords, Price, Quality, Rates, Task, TurnKind,
     TurnTier, Verdict,
 };
-use projections::policy::{Explore, ExploreWhen, Objective, Policy, Routing, TaskRules, ToolLoops};
+use projections::policy::{
+    Explore, ExploreWhen, Objective, Permille, Policy, Routing, TaskRules, ToolLoops,
+};
 use replay::decider::Plan;
 
 use super::driver::{Driver, End, Wants, engine, listed, rates};
@@ -538,6 +540,25 @@ fn the_cheapest_that_is_sufficient_takes_the_turn() {
     assert_eq!(next(&mut driver, TurnTier::Trivial).1, names[3], "too dear to come to the same");
     driver.list(&scored(listed(names[2], rates("0.26", "2", None, None)), 900));
     assert_eq!(next(&mut driver, TurnTier::Trivial).1, names[2]);
+}
+
+// 4.2, and failure 22: what an upstream counts as costing holds for ceilings as for the choice, and changes no bill.
+#[test]
+fn a_cost_bias_counts_for_ceilings_and_choice_alone() {
+    let mut policy = policy(&["acme/a", "other/b"]);
+    policy.routing.cost_bias.insert("acme".to_owned(), Permille(3_000));
+    let mut driver = Driver::new(&policy, NOON);
+    driver.list(&scored(listed("acme/a", rates("1", "1", None, None)), 900));
+    driver.list(&scored(listed("other/b", rates("2", "2", None, None)), 900));
+    let wants = Wants { prompt: 100_000, ..coding(TurnTier::Simple) };
+    assert_eq!(engine(&driver.ask(wants).1), Some("other/b"));
+    policy.routing.tiers.iter_mut().for_each(|tier| tier.max_input = Some("2.5".parse().unwrap()));
+    policy.routing.engines.truncate(1);
+    driver.decider = super::driver::decider(&policy);
+    let (turn, plan) = driver.ask(Wants { conversation: 2, ..wants });
+    assert_eq!((engine(&plan), driver.considered().relaxed), (Some("acme/a"), 1), "3 is above 2.5");
+    let charge = driver.end(&turn, End::Used { prompt: 100_000, output: 0, read: 0 }).unwrap();
+    assert_eq!(charge.cost.amount(), Some("0.1".parse().unwrap()));
 }
 
 // 4.2: quality to the power of the tier's exponent, over what it costs.
