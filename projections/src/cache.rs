@@ -9,7 +9,7 @@ use events::ids::Millis;
 /// How a cache behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheRules {
-    /// How long an entry lives after its last use, inclusive, in milliseconds; `None` is for ever.
+    /// How long what is written lives after its last use, inclusive, in milliseconds; `None` is for ever.
     pub ttl_ms: Option<u64>,
 }
 
@@ -26,6 +26,7 @@ pub struct Hit {
 struct Warm {
     used_at: Millis,
     prompt: u32,
+    ttl_ms: Option<u64>,
 }
 
 /// What is warm for one lane, per engine.
@@ -51,17 +52,18 @@ impl LaneCache {
         prompt: u32,
         prefix: Option<u32>,
     ) -> Hit {
+        let now = Warm { used_at: at, prompt, ttl_ms: rules.ttl_ms };
         let slot = match self.0.iter().position(|(known, _)| *known == engine) {
             Some(index) => &mut self.0[index].1,
             None => {
-                self.0.push((engine, Warm { used_at: at, prompt }));
+                self.0.push((engine, now));
                 return Hit { tokens: 0, assumed_prefix: false };
             }
         };
         let age = at.saturating_sub(slot.used_at);
-        let alive = rules.ttl_ms.is_none_or(|ttl| age <= ttl);
+        let alive = slot.ttl_ms.is_none_or(|ttl| age <= ttl);
         let shared = prefix.unwrap_or(prompt).min(prompt).min(slot.prompt);
-        *slot = Warm { used_at: at, prompt };
+        *slot = now;
         Hit { tokens: if alive { shared } else { 0 }, assumed_prefix: alive && prefix.is_none() }
     }
 }
@@ -91,7 +93,12 @@ mod tests {
         let hit = cache.serve(FIVE_MINUTES, 1, 2, 800, None);
         assert_eq!(hit, Hit { tokens: 800, assumed_prefix: true });
         let forever = CacheRules { ttl_ms: None };
-        assert_eq!(cache.serve(forever, 2, u64::MAX, 900, Some(900)).tokens, 900);
+        cache.serve(forever, 2, 3, 900, Some(900));
+        assert_eq!(
+            cache.serve(FIVE_MINUTES, 2, u64::MAX, 900, Some(900)).tokens,
+            900,
+            "it was written for ever"
+        );
         assert_eq!(cache.serve(FIVE_MINUTES, 2, 5, 900, Some(900)).tokens, 900, "no negative ages");
     }
 }

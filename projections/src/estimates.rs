@@ -125,6 +125,16 @@ impl Labels {
         self.forget_the_faded();
     }
 
+    /// Takes labels of a day back, as far as there are any.
+    pub fn take(&mut self, day: u32, verified_milli: u64, refuted_milli: u64) {
+        let Some((verified, refuted)) = self.days.get_mut(&day) else { return };
+        *verified = verified.saturating_sub(verified_milli);
+        *refuted = refuted.saturating_sub(refuted_milli);
+        if (*verified, *refuted) == (0, 0) {
+            self.days.remove(&day);
+        }
+    }
+
     fn forget_the_faded(&mut self) {
         let Some((&newest, _)) = self.days.last_key_value() else { return };
         while let Some(oldest) = self.days.first_entry() {

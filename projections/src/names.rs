@@ -115,6 +115,13 @@ pub fn is_the_same_model(served: &str, asked: &str) -> bool {
     model_of(&canonical(served)) == model_of(&canonical(asked))
 }
 
+/// The engine that what came of an attempt says something of: the one that was `asked`, whatever its provider calls it,
+/// unless another model `served`.
+#[must_use]
+pub fn engine_meant<'n>(served: &'n str, asked: &'n str) -> &'n str {
+    if is_the_same_model(served, asked) { asked } else { served }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
 //! Which engine takes a turn: a strategy's choice, resolved against a book.
 
-use events::payload::Parts;
+use events::payload::{CacheTtl, Parts};
 use projections::book::{Book, EnginePrice};
 use projections::cost::{Basis, PartKind, Tariff};
 use projections::gather::{Call, Window};
@@ -93,8 +93,8 @@ impl Chooser {
     pub(crate) fn choose(&self, index: usize, call: &Call) -> Option<&Tariffs> {
         match self {
             Self::Decided(chosen) => {
-                let place = chosen.by_call.get(index).copied().flatten()?;
-                chosen.engines.get(place as usize)
+                let went = chosen.by_call.get(index).copied().flatten()?;
+                chosen.engines.get(went.engine as usize)
             }
             Self::One(engine) => Some(engine),
             Self::Recorded(engines) => engines[call.engine as usize].as_ref(),
@@ -105,6 +105,16 @@ impl Chooser {
             Self::ToolResult { then, otherwise } => {
                 Some(if call.news.contains(Parts::TOOL_RESULT) { then } else { otherwise })
             }
+        }
+    }
+}
+
+impl Chooser {
+    /// How long a call's cache writes are kept, where that was decided call by call.
+    pub(crate) fn ttl(&self, index: usize) -> Option<CacheTtl> {
+        match self {
+            Self::Decided(chosen) => Some(chosen.by_call.get(index).copied().flatten()?.ttl),
+            _ => None,
         }
     }
 }

@@ -107,9 +107,10 @@ pub struct Considered {
     pub tier: &'static str,
     /// Why that is another.
     pub moved: Vec<&'static str>,
-    /// How far filters were lifted: 0 none, 1 price ceilings, 2 quality floors too, 3 trust and latency too, 4
-    /// cool-offs too.
+    /// How far filters were lifted: 0 none, 1 price ceilings, 2 quality floors too, 3 trust and latency too.
     pub relaxed: u8,
+    /// True where only engines that cool off passed the rest.
+    pub despite_cool_off: bool,
     /// How hard, 0 to 1.
     pub score: String,
     /// How certain that is, 0 to 1.
@@ -180,7 +181,8 @@ impl Considered {
             asked_tier: class.kind.tier.label(),
             tier: making.tiering.tier.label(),
             moved: making.tiering.moved.iter().map(|moved| TierReason::label(*moved)).collect(),
-            relaxed: making.relax as u8,
+            relaxed: making.lifted.filters as u8,
+            despite_cool_off: making.lifted.cool_offs,
             score: thousandths(class.score.into()),
             confidence: thousandths(class.confidence.into()),
             terms: TERMS

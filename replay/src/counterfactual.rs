@@ -55,6 +55,8 @@ pub struct Decided {
     pub turns: u64,
     /// Of them: refused.
     pub refused: u64,
+    /// Turns that were not decided: nobody knows how long their prompts were.
+    pub unknown_prompts: u64,
     /// Engines that were looked at for each.
     pub engines: u64,
     /// Of the terms of their scores: how many were known, of how many.
@@ -73,6 +75,7 @@ impl Decided {
     const NOTHING: Self = Self {
         turns: 0,
         refused: 0,
+        unknown_prompts: 0,
         engines: 0,
         terms_known: (0, 0),
         tiers: BTreeMap::new(),
@@ -82,13 +85,22 @@ impl Decided {
     };
 }
 
+/// Where a call goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Went {
+    /// The engine, by its place among [`Chosen::engines`].
+    pub engine: u32,
+    /// How long its cache writes are kept.
+    pub ttl: CacheTtl,
+}
+
 /// The engine each call of a window goes to.
 #[derive(Clone, Debug)]
 pub struct Chosen {
     /// The engines.
     pub engines: Vec<Tariffs>,
-    /// By call: its engine's place among them; `None` for calls that were not decided, or refused.
-    pub by_call: Vec<Option<u32>>,
+    /// By call; `None` for calls that were not decided, or refused.
+    pub by_call: Vec<Option<Went>>,
     /// All turns together.
     pub decided: Decided,
 }
@@ -151,13 +163,16 @@ impl<'w> Variant<'w> {
     fn decide(&mut self, index: usize) -> Result<(), CounterfactualError> {
         let call = &self.window.calls[index];
         let features = self.features(index);
+        if call.prompt.get().is_none() {
+            self.chosen.decided.unknown_prompts += 1;
+            return Ok(());
+        }
         let turn = turn_of(call, ask(call, features)?)?;
         self.tell(call, &Body::Turn(turn));
-        let went = self.dispatch(call)?;
-        if let Some(engine) = went {
-            let place = self.place(&engine)?;
-            self.chosen.by_call[index] = place;
-            self.answer(call, &engine, place)?;
+        if let Some((engine, ttl)) = self.dispatch(call)? {
+            let went = self.place(&engine)?.map(|engine| Went { engine, ttl });
+            self.chosen.by_call[index] = went;
+            self.answer(call, &engine, went)?;
         }
         let closed = TurnClosed { ending: Ending::Committed, attempts: 1, bytes_sent: None };
         self.tell(call, &Body::TurnClosed(closed));
@@ -191,7 +206,7 @@ impl<'w> Variant<'w> {
         }
     }
 
-    fn dispatch(&mut self, call: &Call) -> Result<Option<String>, CounterfactualError> {
+    fn dispatch(&mut self, call: &Call) -> Result<Option<(String, CacheTtl)>, CounterfactualError> {
         let (hasher, decided) = (&mut self.hasher, &mut self.chosen.decided);
         let mut body = None;
         self.decider.decided(&self.world, &call.turn, call.at, |decision| {
@@ -200,9 +215,9 @@ impl<'w> Variant<'w> {
         let Some(Some((engine, dispatch))) = body else { return Ok(None) };
         // The world is told what was decided as every ledger's is.
         let event: Dispatch<'_> = rmp_serde::from_slice(&dispatch)?;
-        let context = context(call);
+        let (context, ttl) = (context(call), event.cache_ttl);
         self.world.routing.apply(&context, &Body::Dispatch(event));
-        Ok(Some(engine))
+        Ok(Some((engine, ttl)))
     }
 
     /// The place of an engine among those chosen.
@@ -224,22 +239,25 @@ impl<'w> Variant<'w> {
         &mut self,
         call: &Call,
         engine: &str,
-        place: Option<u32>,
+        went: Option<Went>,
     ) -> Result<(), CounterfactualError> {
         let Some(prompt) = call.prompt.get() else { return Ok(()) };
         let lane = self.lanes.entry(call.lane).or_default();
-        let rules = CacheRules { ttl_ms: Some(ttl_ms(CacheTtl::FiveMinutes)) };
-        let identity = place.map_or(u64::MAX, u64::from);
+        let ttl = went.map_or(CacheTtl::FiveMinutes, |went| went.ttl);
+        let rules = CacheRules { ttl_ms: Some(ttl_ms(ttl)) };
+        let identity = went.map_or(u64::MAX, |went| went.engine.into());
         let hit = lane.cache.serve(rules, identity, call.at, prompt, call.prefix.get());
-        let tariffs = place.and_then(|place| self.chosen.engines.get(place as usize));
-        let writes = tariffs.is_some_and(|tariffs| {
-            tariffs.at(call.at, Some(prompt)).states(PartKind::CacheWrite5m)
-        });
+        let tariffs = went.and_then(|went| self.chosen.engines.get(went.engine as usize));
+        let written = |of: CacheTtl, part: PartKind| {
+            let states = |tariffs: &Tariffs| tariffs.at(call.at, Some(prompt)).states(part);
+            let writes = of == ttl && tariffs.is_some_and(states);
+            if writes { prompt - hit.tokens.min(prompt) } else { 0 }
+        };
         let usage = Usage {
             prompt: Some(prompt),
             cache_read: Some(hit.tokens),
-            cache_write_5m: Some(if writes { prompt - hit.tokens.min(prompt) } else { 0 }),
-            cache_write_1h: Some(0),
+            cache_write_5m: Some(written(CacheTtl::FiveMinutes, PartKind::CacheWrite5m)),
+            cache_write_1h: Some(written(CacheTtl::OneHour, PartKind::CacheWrite1h)),
             output: call.output.get(),
             reasoning: call.reasoning.get(),
             images: call.images.get(),
@@ -335,8 +353,9 @@ fn ask(call: &Call, features: Features) -> Result<Ask<'static>, NameError> {
 fn turn_of<'a>(call: &Call, ask: Ask<'a>) -> Result<Turn<'a>, NameError> {
     Ok(Turn {
         client: Name::new("recorded")?,
-        conversation: lane_subject(call.lane),
-        subagent: None,
+        // Lanes share no cache and no hold; which of a conversation's is its main agent's is not gathered.
+        conversation: numbered(call.conversation),
+        subagent: Some(numbered(call.lane)),
         model: Name::new(PROFILE)?,
         news: Some(call.news),
         prefix_tokens: call.prefix.get(),
@@ -345,9 +364,11 @@ fn turn_of<'a>(call: &Call, ask: Ask<'a>) -> Result<Turn<'a>, NameError> {
     })
 }
 
-/// Lanes share no cache and no hold: each is a conversation of its own here.
-fn lane_subject(lane: u32) -> Subject {
+fn numbered(number: u32) -> Subject {
     let mut subject = [0; 16];
-    subject[12..].copy_from_slice(&lane.to_be_bytes());
+    subject[12..].copy_from_slice(&number.to_be_bytes());
     Bytes(subject)
 }
+
+#[cfg(test)]
+mod tests;

@@ -357,7 +357,7 @@ fn outcome(body: &Body<'_>) -> String {
     }
 }
 
-fn fields(dispatch: &Dispatch<'_>) -> [(&'static str, String); 19] {
+fn fields(dispatch: &Dispatch<'_>) -> [(&'static str, String); 20] {
     [
         ("attempt", dispatch.attempt.to_string()),
         ("engine", dispatch.engine.to_string()),
@@ -372,6 +372,7 @@ fn fields(dispatch: &Dispatch<'_>) -> [(&'static str, String); 19] {
         ("moved", format!("{:?}", dispatch.moved)),
         ("draw", format!("{:?}", dispatch.draw)),
         ("relaxed", dispatch.relaxed.to_string()),
+        ("despite_cool_off", dispatch.despite_cool_off.to_string()),
         ("prompt_tokens", dispatch.prompt_tokens.to_string()),
         ("looked_at", dispatch.looked_at.to_string()),
         ("arms", format!("{:?}", dispatch.arms)),

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use events::cost::Cost;
+use events::payload::CacheTtl;
 use projections::book::{Book, EnginePrice};
 use projections::cache::{CacheRules, LaneCache};
 use projections::cost::Quantities;
 use projections::days::day_of;
 use projections::gather::{Call, Window};
 use projections::names::Step;
+use projections::routing::habits::ttl_ms;
 use projections::tariffs::Tariffs;
 
 use crate::chooser::{Chooser, identity};
@@ -192,6 +194,31 @@ impl Rules {
             write: options.write.unwrap_or(WriteKind::FiveMinutes),
         }
     }
+
+    /// The prompt's split by the cache model: what is not read is written. `None` is no cache.
+    fn split(self, reported: Quantities, prompt: u32, hit: Option<u32>) -> Quantities {
+        let rest = Some(prompt - hit.unwrap_or(0));
+        let (five_minutes, one_hour) = match self.write {
+            WriteKind::FiveMinutes => (rest, Some(0)),
+            WriteKind::OneHour => (Some(0), rest),
+        };
+        match hit {
+            None => Quantities {
+                uncached: rest,
+                cache_read: Some(0),
+                cache_write_5m: Some(0),
+                cache_write_1h: Some(0),
+                ..reported
+            },
+            Some(_) => Quantities {
+                uncached: Some(0),
+                cache_read: hit,
+                cache_write_5m: five_minutes,
+                cache_write_1h: one_hour,
+                ..reported
+            },
+        }
+    }
 }
 
 struct Pricing<'a> {
@@ -251,7 +278,8 @@ impl<'a> Pricing<'a> {
             if engine.is_none() && matches!(chooser, Chooser::Decided(_)) {
                 continue;
             }
-            let (mut turn, quantities) = self.turn(call, engine, &mut cache);
+            let rules = self.rules_of(chooser.ttl(index));
+            let (mut turn, quantities) = self.turn(call, engine, rules, &mut cache);
             if call.served {
                 let here = identity(call, engine);
                 turn.switches = u64::from(last.is_some_and(|last| last != here));
@@ -263,10 +291,25 @@ impl<'a> Pricing<'a> {
         }
     }
 
+    /// Unless somebody states how caches behave, writes are kept as long as was decided.
+    fn rules_of(&self, decided: Option<CacheTtl>) -> Rules {
+        match decided.filter(|_| self.options.cache == CacheOptions::default()) {
+            None => self.rules,
+            Some(ttl) => Rules {
+                cache: Some(CacheRules { ttl_ms: Some(ttl_ms(ttl)) }),
+                write: match ttl {
+                    CacheTtl::FiveMinutes => WriteKind::FiveMinutes,
+                    CacheTtl::OneHour => WriteKind::OneHour,
+                },
+            },
+        }
+    }
+
     fn turn(
         &mut self,
         call: &Call,
         engine: Option<&Tariffs>,
+        rules: Rules,
         cache: &mut LaneCache,
     ) -> (Totals, Quantities) {
         let (prompt, output) = (call.prompt.get(), call.output.get());
@@ -278,7 +321,7 @@ impl<'a> Pricing<'a> {
             unknown_usage: served * u64::from(prompt.is_none() || output.is_none()),
             ..Totals::default()
         };
-        let quantities = self.split(call, engine, cache, &mut turn);
+        let quantities = self.split(call, engine, (rules, cache), &mut turn);
         if call.served {
             self.priced.hits.push(u32::try_from(turn.cache_read).unwrap_or(u32::MAX));
         }
@@ -310,12 +353,12 @@ impl<'a> Pricing<'a> {
         &self,
         call: &Call,
         engine: Option<&Tariffs>,
-        cache: &mut LaneCache,
+        (rules, cache): (Rules, &mut LaneCache),
         turn: &mut Totals,
     ) -> Quantities {
         let reported = Quantities::reported(&call.usage());
         let Some(prompt) = call.prompt.get() else { return reported };
-        let hit = self.rules.cache.map(|rules| {
+        let hit = rules.cache.map(|rules| {
             cache.serve(rules, identity(call, engine), call.at, prompt, call.prefix.get())
         });
         if let Some(read) = call.cache_read.get().filter(|_| self.trusts_reports) {
@@ -325,32 +368,7 @@ impl<'a> Pricing<'a> {
         }
         turn.assumed_prefix = turn.turns * u64::from(hit.is_some_and(|hit| hit.assumed_prefix));
         turn.cache_read = hit.map_or(0, |hit| u64::from(hit.tokens));
-        self.modelled(reported, prompt, hit.map(|hit| hit.tokens))
-    }
-
-    /// The prompt's split by the cache model: what is not read is written. `None` is no cache.
-    fn modelled(&self, reported: Quantities, prompt: u32, hit: Option<u32>) -> Quantities {
-        let rest = Some(prompt - hit.unwrap_or(0));
-        let (five_minutes, one_hour) = match self.rules.write {
-            WriteKind::FiveMinutes => (rest, Some(0)),
-            WriteKind::OneHour => (Some(0), rest),
-        };
-        match hit {
-            None => Quantities {
-                uncached: rest,
-                cache_read: Some(0),
-                cache_write_5m: Some(0),
-                cache_write_1h: Some(0),
-                ..reported
-            },
-            Some(_) => Quantities {
-                uncached: Some(0),
-                cache_read: hit,
-                cache_write_5m: five_minutes,
-                cache_write_1h: one_hour,
-                ..reported
-            },
-        }
+        rules.split(reported, prompt, hit.map(|hit| hit.tokens))
     }
 
     fn book(&mut self, call: &Call, engine: Option<&Tariffs>, turn: &Totals) {

@@ -69,13 +69,25 @@ fn headline(out: &mut impl Write, considered: &Considered) -> Result<(), Failure
             "  budget       {name} ({scope}): ${spent_usd} spent and ${reserved_usd} set aside of ${limit_usd}{needed}{again}"
         )?;
     }
-    if considered.relaxed > 0 {
-        let lifted = ["price ceilings", "quality floors", "trust and latency", "cool-offs"];
-        let lifted = &lifted[..usize::from(considered.relaxed).min(lifted.len())];
-        writeln!(out, "  lifted       {}: nothing passed them", lifted.join(", "))?;
-    }
+    lifted(out, considered)?;
     if let Some((drawn, below)) = considered.draw {
         writeln!(out, "  explores     below {below} of 2^32; drawn {drawn}")?;
+    }
+    Ok(())
+}
+
+/// Of no engine at all nothing has to be lifted.
+fn lifted(out: &mut impl Write, considered: &Considered) -> Result<(), Failure> {
+    if considered.engines.is_empty() {
+        writeln!(out, "  engines      none lies behind the profile's upstreams or list")?;
+        return Ok(());
+    }
+    let filters = ["price ceilings", "quality floors", "trust and latency"];
+    let filters = &filters[..usize::from(considered.relaxed).min(filters.len())];
+    let cool_offs = considered.despite_cool_off.then_some("cool-offs");
+    let lifted: Vec<&str> = filters.iter().copied().chain(cool_offs).collect();
+    if !lifted.is_empty() {
+        writeln!(out, "  lifted       {}: nothing passed them", lifted.join(", "))?;
     }
     Ok(())
 }

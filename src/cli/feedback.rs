@@ -14,9 +14,14 @@ use crate::store::clock;
 
 /// Say whether an answer did what was asked: what engines are chosen by
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    after_help = "Who says otherwise later takes back what they said before. A word on an imported turn is kept, and \
+moves no estimate: what the turn was like is not known.
+
+Examples:
   ferry feedback 0b5e53d2a8a15f5b9f0c7f8d7c1f2a3b good
-  ferry feedback 0b5e53d2a8a15f5b9f0c7f8d7c1f2a3b bad --json")]
+  ferry feedback 0b5e53d2a8a15f5b9f0c7f8d7c1f2a3b bad --json"
+)]
 pub(super) struct FeedbackCommand {
     #[command(flatten)]
     home: HomeArg,

@@ -57,7 +57,9 @@ enum Command {
   ferry route simulate --prompt 'Why does this deadlock?'
   ferry route simulate --request request.json --profile auto-cheap
   ferry route simulate --kind code-change --size large
-  ferry route simulate --kind coding --size hard --policy docs/examples/quality.toml --json")]
+  ferry route simulate --kind coding --size hard --policy docs/examples/quality.toml --json
+
+Where a policy explores, every simulation draws the same: the draw is keyed by the turn, and this one is no turn.")]
 struct Simulate {
     #[command(flatten)]
     home: HomeArg,

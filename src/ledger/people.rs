@@ -58,8 +58,8 @@ impl Live {
         let Some(served) = self.served(turn)? else {
             return Err(Stop::Refused(format!("turn {turn} has no answer in this ledger")));
         };
-        if served.verdict == Some(verdict) {
-            return Ok(Decided::known(served.position));
+        if let Some((_, position)) = served.said.filter(|(said, _)| said.verdict == verdict) {
+            return Ok(Decided::known(position));
         }
         let feedback = Feedback {
             verdict,
@@ -67,6 +67,7 @@ impl Live {
             engine: name(&served.engine)?,
             kind: served.kind,
             harness: served.harness.as_deref().map(name).transpose()?,
+            replaces: served.said.map(|(said, _)| said),
         };
         let mut events = Events::new();
         events.push(at, *turn, &feedback)?;

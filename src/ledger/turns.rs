@@ -1,5 +1,6 @@
 //! Turns: asked, tried again, ended, closed. Each command can be given again: what was decided stands.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use events::batch::Batch;
@@ -8,10 +9,11 @@ use events::event::{Body, Events};
 use events::ids::{Millis, Seq, Subject};
 use events::log::ReadLog as _;
 use events::payload::{
-    Amend, AmendReason, Booking, Charge, ChargeBasis, Name, Reservation, Stream, Turn, TurnClosed,
-    TurnKind, Verdict,
+    Amend, AmendReason, Booking, Charge, ChargeBasis, Name, Replaced, Reservation, Stream, Turn,
+    TurnClosed, TurnKind,
 };
 use events::usage::Usage;
+use projections::names::engine_meant;
 use replay::decider::{Attempted, Decider, Lists, Plan, close, orphaned};
 
 use super::command::Outcome;
@@ -40,12 +42,12 @@ struct Asker {
 /// The answer of a turn that was served.
 pub(super) struct Served {
     pub(super) attempt: u16,
+    /// By the name it was dispatched to, unless another model served.
     pub(super) engine: String,
     pub(super) kind: Option<TurnKind>,
     pub(super) harness: Option<String>,
     /// What a person said of it last, and where that stands.
-    pub(super) verdict: Option<Verdict>,
-    pub(super) position: Seq,
+    pub(super) said: Option<(Replaced, Seq)>,
 }
 
 impl Live {
@@ -300,25 +302,39 @@ impl Live {
     /// The answer a turn's client got, where it got one.
     pub(super) fn served(&self, turn: &Subject) -> Result<Option<Served>, StoreError> {
         let mut served: Option<Served> = None;
-        let (mut kind, mut harness) = (None, None);
+        let mut dispatched: BTreeMap<u16, (String, TurnKind)> = BTreeMap::new();
+        let mut failed = BTreeSet::new();
+        let mut harness = None;
         self.each_about(turn, &mut |at, body| match body {
             Body::Turn(turn) => {
                 harness = turn.ask.and_then(|ask| ask.harness).map(|name| name.as_str().to_owned());
             }
-            Body::Dispatch(dispatch) => kind = Some(dispatch.class.kind),
-            Body::Result(result) if result.usage.prompt.is_some() => {
+            Body::Dispatch(dispatch) => {
+                let of = (dispatch.engine.as_str().to_owned(), dispatch.class.kind);
+                dispatched.insert(dispatch.attempt, of);
+            }
+            Body::EngineFault(fault) => {
+                failed.insert(fault.attempt);
+            }
+            Body::Result(result)
+                if result.usage.prompt.is_some() && !failed.contains(&result.attempt) =>
+            {
+                let of = dispatched.get(&result.attempt);
+                let asked = of.map_or(result.engine.as_str(), |(engine, _)| engine);
                 served = Some(Served {
                     attempt: result.attempt,
-                    engine: result.engine.as_str().to_owned(),
-                    kind,
+                    engine: engine_meant(result.engine.as_str(), asked).to_owned(),
+                    kind: of.map(|(_, kind)| *kind),
                     harness: harness.clone(),
-                    verdict: None,
-                    position: at.position,
+                    said: None,
                 });
             }
             Body::Feedback(feedback) => {
-                if let Some(served) = &mut served {
-                    (served.verdict, served.position) = (Some(feedback.verdict), at.position);
+                let said = Replaced { verdict: feedback.verdict, at: at.received };
+                if let Some(served) =
+                    served.as_mut().filter(|served| served.attempt == feedback.attempt)
+                {
+                    served.said = Some((said, at.position));
                 }
             }
             _ => {}
@@ -351,13 +367,14 @@ impl Live {
         let Some((entry, _, bytes)) = Entry::split(stored) else { return };
         let Ok(batch) = Batch::parse_header(bytes) else { return };
         let author = &batch.header.author;
+        let found = (first..).zip(batch.events()).find(|(seq, _)| *seq == position);
+        let Some((_, event)) = found else { return };
+        let stream = self.kinds.get(event.kind).map(|spec| spec.written_by);
         let could = |stream| self.world.keyring.could_write(author, stream, position);
-        if !could(Stream::Proxy) && !could(Stream::People) {
+        if !stream.is_some_and(could) {
             return;
         }
-        let found = (first..).zip(batch.events()).find(|(seq, _)| *seq == position);
-        let decoded =
-            found.and_then(|(_, event)| Some((event.at, event.decode(&self.kinds).ok()?)));
+        let decoded = event.decode(&self.kinds).ok().map(|body| (event.at, body));
         if let Some((at, body)) = decoded {
             see(Instants { at, received: entry.received, position }, &body);
         }

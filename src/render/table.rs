@@ -264,6 +264,13 @@ fn policies(out: &mut impl Write, report: &Report) -> io::Result<()> {
             count(terms),
             percent(&share(known, terms)),
         )?;
+        if decided.unknown_prompts > 0 {
+            writeln!(
+                out,
+                "  {} turns not decided: nobody knows how long their prompts were",
+                count(decided.unknown_prompts)
+            )?;
+        }
         let of = |counts: &BTreeMap<&'static str, u64>| {
             let each = counts.iter().map(|(label, turns)| format!("{label} {}", count(*turns)));
             each.collect::<Vec<_>>().join(", ")

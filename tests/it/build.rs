@@ -159,6 +159,7 @@ pub(crate) fn dispatch(
         moved: Vec::new(),
         draw: None,
         relaxed: 0,
+        despite_cool_off: false,
         prompt_tokens: 1_000,
         cache_ttl: CacheTtl::FiveMinutes,
         max_output: 500,

@@ -17,8 +17,9 @@ use events::payload::{
     ClassSource, ClockCorrected, Dispatch, DispatchResult, Draw, Effort, Ending, EngineFault,
     Exclusion, FaultClass, Features, Feedback, Finding, FindingCode, Finish, Forecast, Import,
     Keywords, LedgerOpened, MadeBy, Name, Parts, PolicySet, Price, PriceBook, Purpose, Quality,
-    Rates, RawPairs, Refusal, RefusalReason, Reservation, ReserveBasis, SourceKey, Stream, Task,
-    TextSize, Tier, TierReason, Turn, TurnClosed, TurnFacts, TurnKind, TurnTier, Verdict, Window,
+    Rates, RawPairs, Refusal, RefusalReason, Replaced, Reservation, ReserveBasis, SourceKey,
+    Stream, Task, TextSize, Tier, TierReason, Turn, TurnClosed, TurnFacts, TurnKind, TurnTier,
+    Verdict, Window,
 };
 use events::rate::Rate;
 use events::usage::{Convention, RawUsage, Usage};
@@ -167,6 +168,7 @@ pub(crate) fn examples() -> Vec<Example> {
             moved: vec![TierReason::Held, TierReason::Explored],
             draw: Some(Draw { drawn: 60_021, below: 60_022, propensity: 623 }),
             relaxed: 2,
+            despite_cool_off: true,
             prompt_tokens: 60_024,
             cache_ttl: CacheTtl::OneHour,
             max_output: 60_001,
@@ -233,6 +235,7 @@ pub(crate) fn examples() -> Vec<Example> {
             engine: name("acme/m8"),
             kind: Some(kind(Task::Chat, TurnTier::Moderate)),
             harness: Some(name("opencode")),
+            replaces: Some(Replaced { verdict: Verdict::Good, at: 71_000 }),
         }),
         example(&TurnClosed { ending: Ending::Failed, attempts: 3, bytes_sent: Some(70_000) }),
         example(&Amend {

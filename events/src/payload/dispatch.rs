@@ -245,9 +245,10 @@ pub struct Dispatch<'a> {
     /// The draw on whether to explore, where policy explores.
     pub draw: Option<Draw>,
     /// Filters that were lifted because nothing passed them: 0 none, 1 price ceilings, 2 quality floors too, 3 trust and
-    /// latency too,
-    /// 4 cool-offs too.
+    /// latency too.
     pub relaxed: u8,
+    /// True where only engines that cool off passed the rest.
+    pub despite_cool_off: bool,
     /// Its prompt, estimated, in tokens.
     pub prompt_tokens: u32,
     /// How long its cache writes are to be kept.

@@ -39,7 +39,7 @@ pub use dispatch::{
 };
 pub use engine_fault::{EngineFault, FaultClass};
 pub use features::{Anatomy, Effort, Features, Keywords, TextSize};
-pub use feedback::{Feedback, Verdict};
+pub use feedback::{Feedback, Replaced, Verdict};
 pub use finding::{Finding, FindingCode};
 pub use import::Import;
 pub use ledger_opened::LedgerOpened;

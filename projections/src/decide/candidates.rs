@@ -22,7 +22,7 @@ use crate::routing::learned::{EngineLabels, Expected};
 use crate::routing::service::Service;
 
 /// Tokens of an answer a context has to have room for beside the prompt.
-const ANSWER_ROOM: u64 = 1_024;
+const ANSWER_ROOM: u32 = 1_024;
 /// How far an engine is trusted that nobody has tried, in thousandths.
 const UNTRIED: u32 = 900;
 
@@ -37,14 +37,31 @@ pub enum Relax {
     Quality = 2,
     /// And trust and latency.
     Trust = 3,
-    /// And cool-offs: the last that could take the turn is tried all the same.
-    CoolOffs = 4,
 }
 
 impl Relax {
     /// Each, the strictest first.
-    pub const ALL: [Self; 5] =
-        [Self::Nothing, Self::Prices, Self::Quality, Self::Trust, Self::CoolOffs];
+    pub const ALL: [Self; 4] = [Self::Nothing, Self::Prices, Self::Quality, Self::Trust];
+}
+
+/// What is lifted for want of an engine that passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lifted {
+    /// Filters.
+    pub filters: Relax,
+    /// Cool-offs: before a filter is lifted, who would pass it is tried all the same.
+    pub cool_offs: bool,
+}
+
+impl Lifted {
+    /// Everything holds.
+    pub const NOTHING: Self = Self { filters: Relax::Nothing, cool_offs: false };
+
+    /// Each, the strictest first.
+    pub fn each() -> impl Iterator<Item = Self> {
+        let both = |filters| [false, true].map(|cool_offs| Self { filters, cool_offs });
+        Relax::ALL.into_iter().flat_map(both)
+    }
 }
 
 /// An engine that could take a turn.
@@ -74,10 +91,14 @@ pub struct Candidate<'d> {
     pub trust: u32,
     /// How long it is expected to take, in milliseconds.
     pub wait_ms: Option<u32>,
-    /// What nothing lifts.
-    hard: Option<Exclusion>,
+    /// Why it may not take the turn whatever it can do.
+    barred: Option<Exclusion>,
     /// It states that it is bad with tools, and tools are on offer.
     below_agentic: bool,
+    /// What the turn needs that it cannot do.
+    unfit: Option<Exclusion>,
+    /// Nobody knows its price, and a budget has to.
+    is_unpriced: bool,
     is_untrusted: bool,
     is_slow: bool,
     is_cooling: bool,
@@ -89,40 +110,28 @@ impl Candidate<'_> {
     pub fn exclusion(
         &self,
         (asks, floor): (&TierAsks, u16),
-        relax: Relax,
+        lifted: Lifted,
         at: Millis,
     ) -> Option<Exclusion> {
-        let late = matches!(
-            self.hard,
-            Some(Exclusion::NoImageSupport | Exclusion::ContextTooSmall | Exclusion::PriceUnknown)
-        );
-        if !late && self.hard.is_some() {
-            return self.hard;
-        }
-        if relax < Relax::Quality && self.below_agentic {
-            return Some(Exclusion::BelowQualityFloor);
-        }
-        if late && self.hard != Some(Exclusion::PriceUnknown) {
-            return self.hard;
-        }
+        let holds = |filter| lifted.filters < filter;
         // Floors of nothing are floors all the same: an engine nobody scores passes only those.
-        let is_below = floor > 0 && self.quality.is_none_or(|quality| quality < floor);
-        if relax < Relax::Quality && self.preferred.is_none() && is_below {
-            return Some(Exclusion::BelowQualityFloor);
-        }
-        if relax < Relax::Prices && self.is_over(asks, at) {
-            return Some(Exclusion::OverPriceCeiling);
-        }
-        if relax < Relax::Trust && self.is_untrusted {
-            return Some(Exclusion::Untrusted);
-        }
-        if relax < Relax::Trust && self.is_slow {
-            return Some(Exclusion::OverLatencyCeiling);
-        }
-        if relax < Relax::CoolOffs && self.is_cooling {
-            return Some(Exclusion::CoolingOff);
-        }
-        self.hard
+        let is_below = || floor > 0 && self.quality.is_none_or(|quality| quality < floor);
+        let because = |is: bool, exclusion| is.then_some(exclusion);
+        self.barred
+            .or(because(holds(Relax::Quality) && self.below_agentic, Exclusion::BelowQualityFloor))
+            .or(self.unfit)
+            .or_else(|| {
+                let is_bound = holds(Relax::Quality) && self.preferred.is_none();
+                because(is_bound && is_below(), Exclusion::BelowQualityFloor)
+            })
+            .or_else(|| {
+                let is_over = holds(Relax::Prices) && self.is_over(asks, at);
+                because(is_over, Exclusion::OverPriceCeiling)
+            })
+            .or(because(holds(Relax::Trust) && self.is_untrusted, Exclusion::Untrusted))
+            .or(because(holds(Relax::Trust) && self.is_slow, Exclusion::OverLatencyCeiling))
+            .or(because(!lifted.cool_offs && self.is_cooling, Exclusion::CoolingOff))
+            .or(because(self.is_unpriced, Exclusion::PriceUnknown))
     }
 
     /// True when it is dearer than a tier may be, at the prompt's size.
@@ -169,9 +178,10 @@ pub(super) fn candidates<'d>(asking: &Asking<'d>, field: &'d Field) -> Vec<Candi
         let answer = answers
             .of(&offer.canonical)
             .map_or(Expected::UNSEEN, |seen| seen.expected(asking.kind()));
-        let mut candidate = walk.candidate(entry, offer, answer, labels.of(&offer.canonical));
+        let labels = labels.of(&offer.canonical);
+        let mut candidate = walk.candidate(entry, offer, answer, labels);
         candidate.preferred = preferred.and_then(|preferred| preferred[index]);
-        walk.serves(&mut candidate, service.of(&offer.canonical));
+        walk.serves(&mut candidate, service.of(&offer.canonical), labels);
         candidates.push(candidate);
     }
     candidates
@@ -239,9 +249,9 @@ impl<'a, 'd> Walk<'a, 'd> {
     ) -> Candidate<'d> {
         let asking = self.asking;
         let prompt = asking.prompt(offer.family);
-        let hard = self.hard(entry, offer, prompt);
+        let (barred, unfit) = (self.barred(entry, offer), self.unfit(offer, prompt));
         let cold = match &offer.tariffs {
-            Some(tariffs) if hard.is_none() => {
+            Some(tariffs) if barred.or(unfit).is_none() => {
                 let answer = (answer.output, answer.reasoning);
                 tariffs.cold(asking.inputs.now, prompt, answer, self.images)
             }
@@ -269,30 +279,31 @@ impl<'a, 'd> Walk<'a, 'd> {
             rank_quality: on(asking.rank_axis),
             trust: UNTRIED,
             wait_ms: None,
-            hard,
+            barred,
             below_agentic: self.has_tools && self.is_below_agentic(offer),
+            unfit,
+            is_unpriced: self.needs_price && offer.tariffs.is_none(),
             is_untrusted: false,
             is_slow: false,
             is_cooling: self.cooling.get(entry.offer).copied().unwrap_or(false),
         }
     }
 
-    /// What nothing lifts, the first in the order of the filters.
-    fn hard(&self, entry: &Entry, offer: &Offer, prompt: u32) -> Option<Exclusion> {
-        let headroom = self.asking.inputs.rules.policy.routing.context_headroom;
-        let needed = (u64::from(prompt) * u64::from(headroom.0)).div_ceil(1_000) + ANSWER_ROOM;
+    fn barred(&self, entry: &Entry, offer: &Offer) -> Option<Exclusion> {
         if self.asking.flight.has_tried(&offer.name) {
-            Some(Exclusion::FailedThisTurn)
-        } else if entry.standing.is_some() {
-            entry.standing
-        } else if self.has_tools && offer.capabilities.tools == Some(false) {
-            Some(Exclusion::NoToolSupport)
-        } else if self.needs_images && offer.capabilities.images == Some(false) {
+            return Some(Exclusion::FailedThisTurn);
+        }
+        let lacks_tools = self.has_tools && offer.capabilities.tools == Some(false);
+        entry.standing.or(lacks_tools.then_some(Exclusion::NoToolSupport))
+    }
+
+    fn unfit(&self, offer: &Offer, prompt: u32) -> Option<Exclusion> {
+        let is_blind = self.needs_images && offer.capabilities.images == Some(false);
+        let is_too_small = |context| answer_room(self.asking, context, prompt) < ANSWER_ROOM;
+        if is_blind {
             Some(Exclusion::NoImageSupport)
-        } else if offer.context.is_some_and(|context| u64::from(context) < needed) {
+        } else if offer.context.is_some_and(is_too_small) {
             Some(Exclusion::ContextTooSmall)
-        } else if self.needs_price && offer.tariffs.is_none() {
-            Some(Exclusion::PriceUnknown)
         } else {
             None
         }
@@ -305,9 +316,14 @@ impl<'a, 'd> Walk<'a, 'd> {
     }
 
     /// How it has served.
-    fn serves(&self, candidate: &mut Candidate<'_>, service: Option<&Service>) {
+    fn serves(
+        &self,
+        candidate: &mut Candidate<'_>,
+        service: Option<&Service>,
+        labels: Option<&EngineLabels>,
+    ) {
         let policy = &self.asking.inputs.rules.policy.routing;
-        let words = self.words(candidate);
+        let words = self.words(labels);
         let harness =
             self.asking.flight.asked.harness.as_deref().filter(|_| policy.trust.by_harness);
         let trust = service.map(|service| service.trust(harness)).unwrap_or_default();
@@ -324,13 +340,12 @@ impl<'a, 'd> Walk<'a, 'd> {
     }
 
     /// What people say of it, as attempts in thousandths: (good, bad).
-    fn words(&self, candidate: &Candidate<'_>) -> (u64, u64) {
+    fn words(&self, labels: Option<&EngineLabels>) -> (u64, u64) {
         let trust = &self.asking.inputs.rules.policy.routing.trust;
         let weight = u64::from(trust.feedback_weight.0);
         if weight == 0 {
             return (0, 0);
         }
-        let labels = self.asking.inputs.world.routing.learned.labels_of(&candidate.offer.canonical);
         let counts = labels
             .into_iter()
             .flatten()
@@ -339,6 +354,13 @@ impl<'a, 'd> Walk<'a, 'd> {
         let (good, bad) = sums.fold((0, 0), |all, of| (all.0 + of.0, all.1 + of.1));
         (good * weight / 1_000, bad * weight / 1_000)
     }
+}
+
+/// Tokens of an answer that a context has room for beside a prompt, which may be longer than it is taken to be.
+pub(super) fn answer_room(asking: &Asking<'_>, context: u32, prompt: u32) -> u32 {
+    let headroom = asking.inputs.rules.policy.routing.context_headroom;
+    let prompt = (u64::from(prompt) * u64::from(headroom.0)).div_ceil(1_000);
+    context.saturating_sub(u32::try_from(prompt).unwrap_or(u32::MAX))
 }
 
 /// The first of the tiers, nearest first and harder before easier, that lies between two (router facts 4.3).

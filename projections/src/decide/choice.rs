@@ -1,13 +1,14 @@
 //! The choice itself: an engine of the first tier that has any, stay or switch, what budgets have room for.
 
+use events::cost::Cost;
 use events::money::Pico;
 use events::payload::{BudgetFact, BudgetScope, Choice, Exclusion, TierReason, TurnTier};
 
 use super::Inputs;
 use super::asking::Asking;
-use super::candidates::{Candidate, Relax, candidates, widening};
+use super::candidates::{Candidate, Lifted, candidates, widening};
 use super::field::{Field, TierAsks};
-use super::objective::in_order;
+use super::objective::Ranking;
 use super::tiering::Tiering;
 use super::weighing::{Weighing, horizon, weighing};
 use crate::budgets::{Instance, Room};
@@ -17,6 +18,10 @@ use crate::routing::flights::Flight;
 
 /// Engines a dispatch tells of.
 pub(super) const ARMS_MAX: usize = 12;
+/// Budgets a dispatch tells of.
+const FACTS_MAX: usize = 4;
+/// Bytes their names take together at most, so that it stays short.
+const FACT_NAMES_MAX: usize = 200;
 
 /// A decision in the making: everything that is looked at.
 pub struct Making<'d> {
@@ -28,8 +33,8 @@ pub struct Making<'d> {
     pub exclusions: Vec<Option<Exclusion>>,
     /// The tier it is served at.
     pub tiering: Tiering,
-    /// How far filters were lifted.
-    pub relax: Relax,
+    /// What was lifted for want of an engine that passes.
+    pub lifted: Lifted,
     /// The engines that were weighed, in order of preference.
     pub weighed: Vec<Weighing<'d>>,
     /// The engine whose cache of the lane is warm, by its place among the weighed.
@@ -70,7 +75,7 @@ impl<'d> Making<'d> {
             candidates,
             exclusions: Vec::new(),
             tiering,
-            relax: Relax::Nothing,
+            lifted: Lifted::NOTHING,
             weighed: Vec::new(),
             warm: None,
             field,
@@ -79,10 +84,7 @@ impl<'d> Making<'d> {
     }
 
     pub(super) fn choose(&mut self) -> Outcome<'d> {
-        let picked = match self.staying() {
-            Some(staying) => self.stay(staying),
-            None => self.pick(),
-        };
+        let picked = self.stay().or_else(|| self.pick());
         let Some((picked, choice)) = picked else { return Outcome::NoEngine };
         let picked_engine = self.weighed[picked];
         if self.exceeded(&picked_engine).is_empty() {
@@ -91,29 +93,23 @@ impl<'d> Making<'d> {
         self.afford(&picked_engine)
     }
 
-    /// The engine that runs the tools whose results the turn brings: it goes on with them.
-    fn staying(&self) -> Option<usize> {
+    /// Stays at the engine that runs the tools whose results the turn brings, as far as anything may be lifted for it,
+    /// and tells who else could have taken the turn.
+    fn stay(&mut self) -> Option<(usize, Choice)> {
         let rules = &self.asking.inputs.rules.policy.routing;
         let is_first = self.asking.flight.attempts() == 0;
         if rules.tool_loops != ToolLoops::Stay || !is_first || !self.asking.is_mechanical() {
             return None;
         }
         let lane = self.asking.lane?;
-        let at = self.asking.inputs.now;
-        let asks = self.asks(self.asking.kind().tier);
-        let stands = |candidate: &Candidate<'_>| {
-            candidate.offer.canonical == lane.engine
-                && candidate.exclusion(asks, Relax::Trust, at).is_none()
-        };
-        self.candidates.iter().position(stands)
-    }
-
-    /// Stays, and tells who else could have taken the turn.
-    fn stay(&mut self, staying: usize) -> Option<(usize, Choice)> {
-        self.tiering = Tiering::staying(&self.asking);
-        let viable = self.sift(self.tiering.tier, Relax::Nothing);
-        self.exclusions[staying] = None;
-        let mut order = in_order(&self.asking, &self.candidates, &viable, ARMS_MAX);
+        let tiering = Tiering::staying(&self.asking)?;
+        let runs_it = |candidate: &Candidate<'_>| candidate.offer.canonical == lane.engine;
+        let staying = self.candidates.iter().position(runs_it)?;
+        let passes = |lifted: &Lifted| self.exclusion(staying, tiering.tier, *lifted).is_none();
+        self.lifted = Lifted::each().filter(|lifted| !lifted.cool_offs).find(passes)?;
+        self.tiering = tiering;
+        let viable = self.sift(self.tiering.tier, self.lifted);
+        let mut order = self.ranking(&viable).in_order(ARMS_MAX);
         order.retain(|index| *index != staying);
         order.insert(0, staying);
         order.truncate(ARMS_MAX);
@@ -126,10 +122,10 @@ impl<'d> Making<'d> {
     fn pick(&mut self) -> Option<(usize, Choice)> {
         self.tiering = Tiering::of(&self.asking);
         let viable = self.widen()?;
-        let order = in_order(&self.asking, &self.candidates, &viable, ARMS_MAX);
+        let order = self.ranking(&viable).in_order(ARMS_MAX);
         self.weigh(&order);
         let first = (!self.weighed.is_empty()).then_some(0)?;
-        if self.relax == Relax::CoolOffs {
+        if self.lifted.cool_offs {
             return Some((first, Choice::LastEligible));
         }
         let Some(warm) = self.find_warm(&viable) else { return Some((first, Choice::First)) };
@@ -137,9 +133,7 @@ impl<'d> Making<'d> {
         if warm == first {
             return Some((first, Choice::First));
         }
-        let over = |place: usize| self.weighed[place].weighed.horizon;
-        let margin = self.asking.inputs.rules.policy.routing.switch_margin;
-        Some(match switch_pays(over(warm), over(first), margin) {
+        Some(match self.switch_pays(&viable, warm, first) {
             Some(false) => (warm, Choice::Stayed),
             Some(true) => (first, Choice::Switched),
             // Where one of them is not known there is nothing to weigh.
@@ -147,25 +141,44 @@ impl<'d> Making<'d> {
         })
     }
 
+    /// Whether leaving what is warm pays, what the turns are worth less there included: always where the objective takes
+    /// only the first. `None` where a cost is not known.
+    fn switch_pays(&self, viable: &[usize], warm: usize, first: usize) -> Option<bool> {
+        let (warm, first) = (&self.weighed[warm], &self.weighed[first]);
+        let Some(forgone) = self.ranking(viable).forgone(first.index, warm.index) else {
+            return Some(true);
+        };
+        let policy = &self.asking.inputs.rules.policy.routing;
+        let over = |of: &Weighing<'_>, forgone: Pico| {
+            let known = self.candidates[of.index].offer.biased(of.weighed.horizon.known)
+                + forgone.max(Pico::ZERO).times(policy.horizon_turns.max(1));
+            Cost { known, ..of.weighed.horizon }
+        };
+        switch_pays(over(warm, forgone), over(first, Pico(-forgone.0)), policy.switch_margin)
+    }
+
+    fn ranking<'m>(&'m self, viable: &'m [usize]) -> Ranking<'m, 'd> {
+        Ranking::new(&self.asking, &self.candidates, viable, self.tiering.tier)
+    }
+
     /// The engines of the first tier that has any, filters lifted one by one where none has.
     fn widen(&mut self) -> Option<Vec<usize>> {
         let tiers = self.asking.profile.tiers;
-        for relax in Relax::ALL {
+        for lifted in Lifted::each() {
+            self.lifted = lifted;
             for tier in widening(self.tiering.tier, tiers) {
-                let viable = self.sift(tier, relax);
+                let viable = self.sift(tier, lifted);
                 if !viable.is_empty() {
-                    self.relax = relax;
                     self.tiering.move_to(tier, TierReason::Widened);
                     return Some(viable);
                 }
             }
         }
-        self.relax = Relax::CoolOffs;
         None
     }
 
-    fn exclusion(&self, index: usize, tier: TurnTier, relax: Relax) -> Option<Exclusion> {
-        self.candidates[index].exclusion(self.asks(tier), relax, self.asking.inputs.now)
+    fn exclusion(&self, index: usize, tier: TurnTier, lifted: Lifted) -> Option<Exclusion> {
+        self.candidates[index].exclusion(self.asks(tier), lifted, self.asking.inputs.now)
     }
 
     /// The least quality at the tier it is served at, in tenths of a point.
@@ -181,9 +194,9 @@ impl<'d> Making<'d> {
     }
 
     /// Notes why each engine is excluded at a tier; those that are not are viable.
-    fn sift(&mut self, tier: TurnTier, relax: Relax) -> Vec<usize> {
+    fn sift(&mut self, tier: TurnTier, lifted: Lifted) -> Vec<usize> {
         let all = 0..self.candidates.len();
-        self.exclusions = all.clone().map(|index| self.exclusion(index, tier, relax)).collect();
+        self.exclusions = all.clone().map(|index| self.exclusion(index, tier, lifted)).collect();
         all.filter(|index| self.exclusions[*index].is_none()).collect()
     }
 
@@ -232,7 +245,7 @@ impl<'d> Making<'d> {
         }
         let easiest = self.asking.profile.tiers.0;
         let all = 0..self.candidates.len();
-        let passes = |index: &usize| self.exclusion(*index, easiest, self.relax).is_none();
+        let passes = |index: &usize| self.exclusion(*index, easiest, self.lifted).is_none();
         let viable: Vec<usize> = all.filter(passes).collect();
         let weigh = |index: &usize| {
             weighing(&self.asking, &self.horizon, (*index, &self.candidates[*index]))
@@ -260,7 +273,7 @@ impl<'d> Making<'d> {
         }
         self.exclusions[chosen.index] = None;
         let passes = |tier: &TurnTier| {
-            *tier <= self.tiering.tier && self.exclusion(chosen.index, *tier, self.relax).is_none()
+            *tier <= self.tiering.tier && self.exclusion(chosen.index, *tier, self.lifted).is_none()
         };
         let tier = TurnTier::ALL.iter().rev().copied().find(passes);
         let tier = tier.unwrap_or(self.asking.profile.tiers.0.min(self.tiering.tier));
@@ -282,12 +295,17 @@ impl<'d> Making<'d> {
         Outcome::Exceeded { budget, needed: of.needs() }
     }
 
-    /// How budgets stand for an engine, those with the least left first.
-    pub(super) fn facts(&self, of: Option<&Weighing<'d>>, most: usize) -> Vec<BudgetFact<'d>> {
+    /// How budgets stand for an engine, those with the least left first, as long as their names leave room.
+    pub(super) fn facts(&self, of: Option<&Weighing<'d>>) -> Vec<BudgetFact<'d>> {
         let own: Vec<Room<'d>> = of.into_iter().flat_map(|of| self.rooms_of(of)).collect();
         let mut rooms: Vec<&Room<'d>> = self.rooms.iter().chain(&own).collect();
         rooms.sort_by_key(|room| room.available());
-        rooms.into_iter().filter_map(Room::fact).take(most).collect()
+        let mut names = 0;
+        let is_short = |fact: &BudgetFact<'_>| {
+            names += fact.name.as_str().len();
+            names <= FACT_NAMES_MAX
+        };
+        rooms.into_iter().filter_map(Room::fact).take(FACTS_MAX).take_while(is_short).collect()
     }
 }
 

@@ -4,7 +4,7 @@ use std::cmp::{Ordering, Reverse};
 use std::sync::LazyLock;
 
 use events::money::Pico;
-use events::payload::Quality;
+use events::payload::{Quality, TurnTier};
 
 use super::asking::Asking;
 use super::candidates::Candidate;
@@ -19,47 +19,14 @@ const ALIKE: u32 = 5_000;
 /// Waits count for at most so many times the reference's.
 const LATENCY_MOST: u64 = 3_000;
 
-/// The candidates in order of preference, at most so many of them.
-pub(super) fn in_order(
-    asking: &Asking<'_>,
-    candidates: &[Candidate<'_>],
-    viable: &[usize],
-    most: usize,
-) -> Vec<usize> {
-    let ranking = Ranking { asking, candidates };
-    match asking.profile.objective {
-        Objective::CheapestSufficient => ranking.cheapest_sufficient(viable, most),
-        Objective::Ordered => ranking.best_by(viable, most, |index| {
-            let candidate = &candidates[index];
-            (candidate.preferred.is_none(), candidate.preferred, candidate.place)
-        }),
-        Objective::SeedScore => {
-            let spread = ranking.spread(viable);
-            ranking.best_by(viable, most, |index| {
-                let candidate = &candidates[index];
-                let score = ranking.seed_score(candidate, spread);
-                (
-                    candidate.preferred.is_none(),
-                    candidate.preferred,
-                    Reverse(score),
-                    price(candidate),
-                )
-            })
-        }
-        Objective::Value => {
-            let spread = ranking.spread(viable);
-            ranking.best_by(viable, most, |index| {
-                let candidate = &candidates[index];
-                let worth = ranking.worth(candidate, spread);
-                (
-                    candidate.preferred.is_none(),
-                    candidate.preferred,
-                    Reverse(worth),
-                    price(candidate),
-                )
-            })
-        }
-    }
+/// The engines that can take a turn at a tier, to be told who goes first of them.
+pub(super) struct Ranking<'a, 'd> {
+    asking: &'a Asking<'d>,
+    candidates: &'a [Candidate<'d>],
+    viable: &'a [usize],
+    tier: TurnTier,
+    /// The worst and the best quality among them.
+    spread: (u16, u16),
 }
 
 /// What engines are compared by; a price nobody knows is dearer than any.
@@ -75,20 +42,60 @@ fn logarithm(of: u64) -> i64 {
 static QUALITY_LOGS: LazyLock<Vec<i64>> =
     LazyLock::new(|| (0..=u64::from(Quality::MAX)).map(logarithm).collect());
 
-struct Ranking<'a, 'd> {
-    asking: &'a Asking<'d>,
-    candidates: &'a [Candidate<'d>],
-}
+impl<'a, 'd> Ranking<'a, 'd> {
+    pub(super) fn new(
+        asking: &'a Asking<'d>,
+        candidates: &'a [Candidate<'d>],
+        viable: &'a [usize],
+        tier: TurnTier,
+    ) -> Self {
+        let scores = viable.iter().filter_map(|index| candidates[*index].rank_quality);
+        let spread =
+            scores.fold((u16::MAX, 0), |(least, most), score| (least.min(score), most.max(score)));
+        Self { asking, candidates, viable, tier, spread }
+    }
 
-impl Ranking<'_, '_> {
-    /// The best by a key, the least first.
-    fn best_by<K: Ord>(
-        &self,
-        viable: &[usize],
-        most: usize,
-        key: impl Fn(usize) -> K,
-    ) -> Vec<usize> {
-        let mut keyed: Vec<(K, usize)> = viable.iter().map(|index| (key(*index), *index)).collect();
+    /// The candidates in order of preference, at most so many of them.
+    pub(super) fn in_order(&self, most: usize) -> Vec<usize> {
+        match self.asking.profile.objective {
+            Objective::CheapestSufficient => self.cheapest_sufficient(most),
+            Objective::Ordered => self.best_by(most, |candidate| candidate.place),
+            Objective::SeedScore => self
+                .best_by(most, |candidate| (Reverse(self.seed_score(candidate)), price(candidate))),
+            Objective::Value => {
+                self.best_by(most, |candidate| (Reverse(self.worth(candidate)), price(candidate)))
+            }
+        }
+    }
+
+    /// What a turn is worth less at another engine than at the first, besides what either costs: staying at the other may
+    /// make good for it. `None` where nothing does: the objective wants the first.
+    pub(super) fn forgone(&self, first: usize, other: usize) -> Option<Pico> {
+        let (first, other) = (&self.candidates[first], &self.candidates[other]);
+        if first.preferred != other.preferred {
+            return None;
+        }
+        match self.asking.profile.objective {
+            Objective::Ordered => None,
+            Objective::SeedScore => Some(Pico::ZERO),
+            Objective::Value => Some(self.value(first) - self.value(other)),
+            Objective::CheapestSufficient => {
+                let is_as_good = self.is_sufficient(other)
+                    || !self.is_sufficient(first)
+                        && other.chance.0.saturating_add(ALIKE) >= first.chance.0;
+                is_as_good.then_some(Pico::ZERO)
+            }
+        }
+    }
+
+    /// The best by a key, the least first; what policy prefers for the task before anything else.
+    fn best_by<K: Ord>(&self, most: usize, key: impl Fn(&Candidate<'_>) -> K) -> Vec<usize> {
+        let keyed = self.viable.iter().map(|index| {
+            let candidate = &self.candidates[*index];
+            let preferred = (candidate.preferred.is_none(), candidate.preferred);
+            ((preferred, key(candidate)), *index)
+        });
+        let mut keyed: Vec<_> = keyed.collect();
         if keyed.len() > most && most > 0 {
             keyed.select_nth_unstable(most - 1);
             keyed.truncate(most);
@@ -98,10 +105,10 @@ impl Ranking<'_, '_> {
     }
 
     /// The cheapest of those that will most likely do it well; then, of the others, the likeliest.
-    fn cheapest_sufficient(&self, viable: &[usize], most: usize) -> Vec<usize> {
-        let threshold = u32::from(self.asking.threshold) * 1_000;
-        let is_sufficient = |index: &&usize| self.candidates[**index].chance.0 >= threshold;
-        let mut left: Vec<(i128, usize)> = viable
+    fn cheapest_sufficient(&self, most: usize) -> Vec<usize> {
+        let is_sufficient = |index: &&usize| self.is_sufficient(&self.candidates[**index]);
+        let mut left: Vec<(i128, usize)> = self
+            .viable
             .iter()
             .filter(is_sufficient)
             .map(|index| (price(&self.candidates[*index]), *index))
@@ -116,11 +123,15 @@ impl Ranking<'_, '_> {
             order.push(self.take_first(&mut left, alike));
         }
         if order.len() < most {
-            let rest = viable.iter().filter(|index| !is_sufficient(index));
+            let rest = self.viable.iter().filter(|index| !is_sufficient(index));
             self.likeliest(rest.copied(), most, &mut order);
         }
         order.truncate(most);
         order
+    }
+
+    fn is_sufficient(&self, candidate: &Candidate<'_>) -> bool {
+        candidate.chance.0 >= u32::from(self.asking.threshold) * 1_000
     }
 
     /// What policy prefers for the task goes before anything cheaper.
@@ -186,14 +197,9 @@ impl Ranking<'_, '_> {
         if self.asking.profile.engines.is_empty() { 0 } else { candidate.place }
     }
 
-    /// The worst and the best quality there is.
-    fn spread(&self, viable: &[usize]) -> (u16, u16) {
-        let scores = viable.iter().filter_map(|index| self.candidates[*index].rank_quality);
-        scores.fold((u16::MAX, 0), |(least, most), score| (least.min(score), most.max(score)))
-    }
-
     /// Quality in thousandths between the worst and the best; where all are alike, all of it; unscored, nothing.
-    fn normalised(candidate: &Candidate<'_>, (least, most): (u16, u16)) -> u16 {
+    fn normalised(&self, candidate: &Candidate<'_>) -> u16 {
+        let (least, most) = self.spread;
         match candidate.rank_quality {
             None => 0,
             Some(_) if least >= most => Quality::MAX,
@@ -206,11 +212,11 @@ impl Ranking<'_, '_> {
     }
 
     /// Quality to the power of the tier's exponent over what it costs, as a logarithm (router facts 4.2).
-    fn seed_score(&self, candidate: &Candidate<'_>, spread: (u16, u16)) -> i64 {
+    fn seed_score(&self, candidate: &Candidate<'_>) -> i64 {
         let policy = &self.asking.inputs.rules.policy.routing;
-        let exponent = policy.tiers[self.asking.kind().tier as usize].quality_exponent;
+        let exponent = policy.tiers[self.tier as usize].quality_exponent;
         let quality = if policy.normalise_quality {
-            Self::normalised(candidate, spread)
+            self.normalised(candidate)
         } else {
             candidate.rank_quality.unwrap_or(0)
         };
@@ -241,10 +247,14 @@ impl Ranking<'_, '_> {
         1_000 + weight * share / 1_000
     }
 
-    /// What doing it well is worth, for as much of the best quality as it has, less what it costs.
-    fn worth(&self, candidate: &Candidate<'_>, spread: (u16, u16)) -> i128 {
+    /// What doing it well is worth, for as much of the best quality as it has.
+    fn value(&self, candidate: &Candidate<'_>) -> Pico {
         let value = self.asking.value().unwrap_or(Pico::ZERO).0;
-        let quality = i128::from(Self::normalised(candidate, spread));
-        (value.saturating_mul(quality) / 1_000).saturating_sub(price(candidate))
+        Pico(value.saturating_mul(self.normalised(candidate).into()) / 1_000)
+    }
+
+    /// The same, less what it costs.
+    fn worth(&self, candidate: &Candidate<'_>) -> i128 {
+        self.value(candidate).0.saturating_sub(price(candidate))
     }
 }

@@ -19,8 +19,6 @@ use crate::world::World;
 
 /// Bytes the names of the engines a dispatch tells of take together at most, so that it stays short.
 const ARM_NAMES_MAX: usize = 400;
-/// Budgets a dispatch tells of.
-const FACTS_MAX: usize = 4;
 /// Bytes of a candidate in a decision's record.
 const CANDIDATE_BYTES: usize = 1 + 4 + 17;
 
@@ -36,7 +34,7 @@ struct Frame<'r, 'd> {
     tokens: PromptTokens,
     tier: u8,
     moved: &'r [events::payload::TierReason],
-    relaxed: u8,
+    relaxed: (u8, bool),
     weighed: Vec<(usize, crate::forecast::Weighed)>,
     budgets: &'r [BudgetFact<'d>],
     chosen: Option<(usize, Choice)>,
@@ -58,7 +56,7 @@ impl<'d> Making<'d> {
 
     fn dispatch(&self, place: usize, choice: Choice) -> Decision<'d> {
         let chosen = &self.weighed[place];
-        let budgets = self.facts(Some(chosen), FACTS_MAX);
+        let budgets = self.facts(Some(chosen));
         let record = self.record(&budgets, Some((place, choice)), None);
         let Tiering { tier, moved, draw } = &self.tiering;
         Decision::Dispatch(Dispatch {
@@ -70,7 +68,8 @@ impl<'d> Making<'d> {
             tier: *tier,
             moved: moved.clone(),
             draw: *draw,
-            relaxed: self.relax as u8,
+            relaxed: self.lifted.filters as u8,
+            despite_cool_off: self.lifted.cool_offs,
             prompt_tokens: self.candidates[chosen.index].prompt,
             cache_ttl: chosen.weighed.ttl,
             max_output: chosen.max_output,
@@ -87,7 +86,7 @@ impl<'d> Making<'d> {
     }
 
     fn refusal(&self, reason: RefusalReason, budget: Option<&BudgetFact<'d>>) -> Refusal<'d> {
-        let record = self.record(&self.facts(None, FACTS_MAX), None, budget);
+        let record = self.record(&self.facts(None), None, budget);
         Refusal {
             attempt: self.asking.flight.attempts(),
             reason,
@@ -147,7 +146,7 @@ impl<'d> Making<'d> {
             tokens: self.asking.prompt_tokens(),
             tier: self.tiering.tier as u8,
             moved: &self.tiering.moved,
-            relaxed: self.relax as u8,
+            relaxed: (self.lifted.filters as u8, self.lifted.cool_offs),
             weighed: self.weighed.iter().map(weighed).collect(),
             budgets,
             chosen,

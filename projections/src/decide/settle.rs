@@ -5,11 +5,11 @@ use events::money::Pico;
 use events::payload::{BudgetCrossed, Charge, ChargeBasis, ReserveBasis};
 use events::usage::Usage;
 
-use super::{Inputs, Market};
+use super::Inputs;
 use crate::budgets::{Instance, Room};
 use crate::cost::{PartKind, Quantities};
-use crate::names::is_the_same_model;
 use crate::routing::flights::{Flight, Open, Stake};
+use crate::tariffs::Tariffs;
 
 /// How an attempt ended, as far as money is concerned.
 #[derive(Clone, Copy, Debug)]
@@ -25,9 +25,10 @@ pub struct AttemptEnd<'e> {
 }
 
 /// What an attempt is charged with: nothing where no byte reached the engine; else what the provider says; else its
-/// usage at the prices that held when it was dispatched; else what was set aside, as an estimate.
+/// usage at the prices that held when it was dispatched; else what was set aside, as an estimate. The tariffs are those
+/// of the engine that the end says something of.
 #[must_use]
-pub fn charge(stake: &Stake<'_>, market: &Market, end: &AttemptEnd<'_>) -> Charge {
+pub fn charge(stake: &Stake<'_>, tariffs: Option<&Tariffs>, end: &AttemptEnd<'_>) -> Charge {
     let known = |basis, cost| Charge { basis, cost };
     if !end.reached_engine {
         return known(ChargeBasis::Void, Cost::ZERO);
@@ -38,18 +39,15 @@ pub fn charge(stake: &Stake<'_>, market: &Market, end: &AttemptEnd<'_>) -> Charg
     if stake.basis == ReserveBasis::Local {
         return known(ChargeBasis::Priced, Cost::ZERO);
     }
-    let priced = priced(market, stake, end);
+    let priced = tariffs.and_then(|tariffs| priced(tariffs, stake, end));
     priced.map_or_else(|| stake.estimated(), |cost| known(ChargeBasis::Priced, cost))
 }
 
 /// Usage at its price; `None` where either is not known. A rate that only states "at least" leaves its mark.
-fn priced(market: &Market, stake: &Stake<'_>, end: &AttemptEnd<'_>) -> Option<Cost> {
+fn priced(tariffs: &Tariffs, stake: &Stake<'_>, end: &AttemptEnd<'_>) -> Option<Cost> {
     if end.usage.prompt.is_none() || end.usage.output.is_none() {
         return None;
     }
-    // Providers call a model by names of their own: it is the one that was asked, at the price it was asked at.
-    let is_asked = is_the_same_model(end.engine, stake.engine);
-    let tariffs = market.tariffs(if is_asked { stake.engine } else { end.engine })?;
     let quantities = Quantities::reported(&end.usage);
     let bill = tariffs.at(stake.dispatched, quantities.prompt()).bill(&quantities);
     // Images nobody counted are no reason to know nothing.

@@ -23,13 +23,15 @@ pub struct Tiering {
 }
 
 impl Tiering {
-    /// The tier of a turn whose lane stays where it is.
-    pub(super) fn staying(asking: &Asking<'_>) -> Self {
+    /// The tier of a turn whose lane stays where it is; `None` where its profile has no such tier.
+    pub(super) fn staying(asking: &Asking<'_>) -> Option<Self> {
         let asked = asking.kind().tier;
+        let (min, max) = asking.profile.tiers;
         let served = asking.lane.and_then(|lane| lane.hold.tier());
+        let served = served.unwrap_or_else(|| asked.clamp(min, max));
         let mut tiering = Self { tier: asked, moved: Vec::new(), draw: None };
-        tiering.move_to(served.unwrap_or(asked), TierReason::ToolLoop);
-        tiering
+        tiering.move_to(served, TierReason::ToolLoop);
+        (min..=max).contains(&served).then_some(tiering)
     }
 
     /// The tier of any other turn.
@@ -83,7 +85,9 @@ impl Tiering {
     fn confirm(&mut self, asking: &Asking<'_>) {
         let below = asking.inputs.rules.policy.routing.hold.confirm_below;
         let Some(lane) = asking.lane else { return };
-        let Some(served) = lane.hold.tier().filter(|served| *served < self.tier) else { return };
+        // What lies below the profile is no place to wait.
+        let served = lane.hold.tier().map(|served| served.max(asking.profile.tiers.0));
+        let Some(served) = served.filter(|served| *served < self.tier) else { return };
         let is_certain = asking.class.source != ClassSource::Heuristic
             || u32::from(asking.class.confidence) >= below.0
             || has_hard_signal(&asking.flight.asked.features);
@@ -111,7 +115,7 @@ impl Tiering {
         };
         let drawn = draw_u32(asking.inputs.ledger, asking.inputs.turn.as_slice(), PURPOSE);
         let below = u32::try_from((u64::from(rate) << 32) / 1_000).unwrap_or(u32::MAX);
-        let explores = drawn < below;
+        let explores = u64::from(drawn) * 1_000 < u64::from(rate) << 32;
         let propensity = if explores { rate } else { 1_000 - rate };
         self.draw = Some(Draw { drawn, below, propensity });
         if explores {

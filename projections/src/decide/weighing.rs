@@ -4,7 +4,7 @@
 use events::payload::{Arm, Forecast, Name, Reservation, ReserveBasis};
 
 use super::asking::Asking;
-use super::candidates::Candidate;
+use super::candidates::{Candidate, answer_room};
 use crate::forecast::{Foreseen, Held, Horizon, Weighed, weigh};
 use crate::policy::Reserve;
 use crate::routing::lanes::Warm;
@@ -88,7 +88,9 @@ pub(super) fn weighing<'d>(
     let offer = candidate.offer;
     let asked = &asking.flight.asked;
     let most = asked.max_output.unwrap_or(asking.profile.max_output_tokens);
-    let max_output = most.min(offer.capabilities.output.unwrap_or(u32::MAX));
+    let room = offer.context.map(|context| answer_room(asking, context, candidate.prompt));
+    // Providers refuse to be asked for an answer that could not fit.
+    let max_output = [offer.capabilities.output, room].into_iter().flatten().fold(most, u32::min);
     let warm = asking.warm(&offer.canonical);
     let turn = Foreseen {
         at: asking.inputs.now,

@@ -236,7 +236,8 @@ pub struct Routing {
     pub adaptive_floors: bool,
     /// Whether price ceilings follow what there is.
     pub adaptive_ceilings: bool,
-    /// Whether `seed-score` and `value` measure quality between the worst and the best that could take the turn.
+    /// Whether `seed-score` measures quality between the worst and the best that could take the turn, as `value` always
+    /// does.
     pub normalise_quality: bool,
     /// What tasks ask of engines.
     pub tasks: BTreeMap<Task, TaskRules>,

@@ -102,7 +102,9 @@ impl CoolOffs {
                 return;
             }
         }
-        let asked = fault.retry_after_ms.map(|ms| Millis::from(ms).min(LONGEST_MS));
+        // Asking for no time at all is asking for nothing.
+        let asked = fault.retry_after_ms.filter(|ms| *ms > 0);
+        let asked = asked.map(|ms| Millis::from(ms).min(LONGEST_MS));
         let fresh = || CoolOff { class: fault.class, failures: 0, since: 0, until: 0 };
         table.change(name, fresh, |cool_off| {
             // What was on its way when it failed fails with it: that is one failure, not many.
@@ -117,14 +119,15 @@ impl CoolOffs {
         });
     }
 
-    /// An engine served: it and its upstream are well.
-    pub(super) fn serve(&mut self, engine: &str) {
-        if !self.engines.is_empty() {
-            self.engines.remove(&engine.to_owned());
-        }
-        if !self.upstreams.is_empty() {
-            self.upstreams.remove(&upstream_of(engine).to_owned());
-        }
+    /// An engine served what was dispatched to it at an instant: it is well. An answer that was on its way before it
+    /// failed says nothing of how it is since.
+    pub(super) fn serve(&mut self, engine: &str, dispatched: Millis) {
+        recover(&mut self.engines, engine, dispatched);
+    }
+
+    /// The upstream of an engine answered, whatever served.
+    pub(super) fn answer(&mut self, engine: &str, dispatched: Millis) {
+        recover(&mut self.upstreams, upstream_of(engine), dispatched);
     }
 
     /// True when nothing has failed since it served.
@@ -150,5 +153,11 @@ impl CoolOffs {
     /// Upstreams likewise.
     pub fn upstreams(&self) -> impl Iterator<Item = (&String, &CoolOff)> {
         self.upstreams.iter()
+    }
+}
+
+fn recover(table: &mut Table<String, CoolOff>, name: &str, dispatched: Millis) {
+    if table.get(name).is_some_and(|cool_off| dispatched > cool_off.since) {
+        table.remove(&name.to_owned());
     }
 }

@@ -105,6 +105,8 @@ pub struct Open {
     pub reserved: Option<Pico>,
     /// What it is expected to cost.
     pub expected: Cost,
+    /// True once its engine has failed it: whatever it used, it was not served.
+    pub has_failed: bool,
 }
 
 impl Open {
@@ -122,6 +124,7 @@ impl Open {
             basis: dispatch.reserved.basis,
             reserved: dispatch.reserved.amount,
             expected: dispatch.forecast.expected,
+            has_failed: false,
         }
     }
 
@@ -277,6 +280,14 @@ impl Flights {
     /// The accounts of turns in flight.
     pub(super) fn accounts(&self) -> impl Iterator<Item = &Account> {
         self.live.iter().flat_map(|(_, flight)| &flight.accounts)
+    }
+
+    /// An attempt's engine failed it.
+    pub(super) fn fail(&mut self, turn: &Subject, attempt: u16) {
+        let Some(flight) = self.live.get_mut(turn) else { return };
+        for open in flight.open.iter_mut().filter(|open| open.attempt == attempt) {
+            open.has_failed = true;
+        }
     }
 
     /// Follows an event, and shows every attempt that ends with it.

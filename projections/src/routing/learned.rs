@@ -20,6 +20,8 @@ const PRIOR_ANSWERS: u64 = 4;
 const LABEL: u64 = 1_000;
 /// Answers a mean is taken over: twice as many are halved.
 const ANSWERS_KEPT: u32 = 1_000;
+/// Engines that are learned of though nobody here asked for them: sources and upstreams name whatever they like.
+const STRANGERS_MAX: usize = 1_024;
 
 /// The answers of one engine to turns of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -216,6 +218,16 @@ impl Learned {
         self.accuracy.iter()
     }
 
+    /// True for an engine that there is something to learn of: one that was asked for, or that there is room for.
+    pub(super) fn meets(&mut self, engine: &str, is_asked: bool) -> bool {
+        let is_known = self.answers.get(engine).is_some();
+        if !is_known && (is_asked || self.answers.len() < STRANGERS_MAX) {
+            self.answers.insert(engine.to_owned(), EngineAnswers::default());
+            return true;
+        }
+        is_known
+    }
+
     /// An answer came.
     pub(super) fn answered(
         &mut self,
@@ -239,12 +251,17 @@ impl Learned {
 
     /// A person judged an answer to a turn of a kind.
     pub(super) fn judged(&mut self, engine: &str, kind: TurnKind, day: u32, verdict: Verdict) {
-        let (verified, refuted) = match verdict {
-            Verdict::Good => (LABEL, 0),
-            Verdict::Bad => (0, LABEL),
-        };
+        let (verified, refuted) = label(verdict);
         self.labels.change(engine, EngineLabels::new, |labels| {
             labels.entry(kind).or_default().add(day, verified, refuted);
+        });
+    }
+
+    /// A person took a word back that counted from a day on.
+    pub(super) fn unjudged(&mut self, engine: &str, kind: TurnKind, day: u32, verdict: Verdict) {
+        let (verified, refuted) = label(verdict);
+        self.labels.change(engine, EngineLabels::new, |labels| {
+            labels.entry(kind).or_default().take(day, verified, refuted);
         });
     }
 
@@ -261,5 +278,13 @@ impl Learned {
             Some((predicted, charged)) => accuracy.count(predicted, charged),
             None => accuracy.unknown += 1,
         });
+    }
+}
+
+/// One label: what it verifies and what it refutes, in thousandths.
+const fn label(verdict: Verdict) -> (u64, u64) {
+    match verdict {
+        Verdict::Good => (LABEL, 0),
+        Verdict::Bad => (0, LABEL),
     }
 }

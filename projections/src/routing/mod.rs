@@ -25,7 +25,7 @@ use self::service::is_the_engines_fault;
 use self::spend::{Place, Spend};
 use crate::calendar::Span;
 use crate::days::day_of;
-use crate::names::{canonical, is_the_same_model};
+use crate::names::{canonical, engine_meant, is_the_same_model};
 use crate::projection::{
     Context, Order, Projection, SnapshotError, combined, restored, snapshot_of,
 };
@@ -92,6 +92,7 @@ impl Routing {
             let engine = canonical(&open.engine);
             self.learned.service_of(&engine, |service| service.attempted(harness, true));
         }
+        self.flights.fail(&context.subject, fault.attempt);
     }
 
     /// A person judged an answer.
@@ -99,6 +100,9 @@ impl Routing {
         if let Some(kind) = feedback.kind {
             let (engine, day) = (canonical(feedback.engine.as_str()), day_of(context.received));
             self.learned.judged(&engine, kind, day, feedback.verdict);
+            if let Some(before) = feedback.replaces {
+                self.learned.unjudged(&engine, kind, day_of(before.at), before.verdict);
+            }
         }
     }
 }
@@ -124,9 +128,18 @@ fn learn(
     let Some(prompt) = result.usage.prompt else { return };
     let open = ended.open.as_ref();
     let served = result.engine.as_str();
-    // What was asked for and called otherwise is still what was asked for.
-    let asked_for = open.filter(|open| is_the_same_model(served, &open.engine));
-    let engine = canonical(asked_for.map_or(served, |open| &open.engine));
+    let is_asked = open.is_some_and(|open| is_the_same_model(served, &open.engine));
+    let engine = canonical(open.map_or(served, |open| engine_meant(served, &open.engine)));
+    if !learned.meets(&engine, is_asked) {
+        return;
+    }
+    if let Some(bytes) = open.zip(ended.asked).and_then(|(_, asked)| teaches(&asked.features)) {
+        learned.calibrate(&engine, bytes, prompt);
+    }
+    // What was used before an engine failed is paid for; it was no answer.
+    if open.is_some_and(|open| open.has_failed) {
+        return;
+    }
     let at = open.map_or_else(ServedAt::default, |open| ServedAt {
         tier: Some(open.tier),
         deferred: open.deferred,
@@ -138,7 +151,10 @@ fn learn(
     }
     // Sources tell of answers, seldom of failures: only what was dispatched here says how often an engine serves.
     if let (Some(open), Some(asked)) = (open, ended.asked) {
-        cool_offs.serve(&open.engine);
+        cool_offs.answer(&open.engine, open.dispatched);
+        if is_asked {
+            cool_offs.serve(&open.engine, open.dispatched);
+        }
         learned.service_of(&engine, |service| {
             service.attempted(asked.harness.as_deref(), false);
             if let (Some(first), Some(whole), Some(output)) =
@@ -147,9 +163,6 @@ fn learn(
                 service.timed(first, whole, output);
             }
         });
-        if let Some(bytes) = teaches(&asked.features) {
-            learned.calibrate(&engine, bytes, prompt);
-        }
     }
 }
 

@@ -2,11 +2,11 @@
 //!
 //! It keeps nothing a ledger would not give it again, except which prices held when a dispatch in flight was made.
 
+mod at_dispatch;
 mod attempt;
 mod plan;
 mod ruling;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use events::event::{Body, EventError, Events};
@@ -17,18 +17,17 @@ use events::payload::{
 use projections::decide::{
     AttemptEnd, Decision, Inputs, Making, Market, charge, consider, crossings, decide,
 };
+use projections::names::engine_meant;
 use projections::projection::Context;
 use projections::routing::flights::{Flight, Open, Stake};
 use projections::work::{Size, Work};
 use projections::world::World;
 
+use self::at_dispatch::AtDispatch;
 pub use self::attempt::{Attempted, Fault, close, orphaned};
 pub use self::plan::{Exceeded, Plan};
 pub use self::ruling::{Lists, Ruling};
 use crate::policy_file::{PolicyFile, PolicyFileError, read};
-
-/// Dispatches whose prices are remembered: those in flight, and those that were estimated and may be corrected.
-const AT_DISPATCH_MAX: usize = 16_384;
 
 /// Why a turn was not decided.
 #[derive(Debug, thiserror::Error)]
@@ -52,8 +51,8 @@ pub struct Decider {
     ruling: Option<(Option<Seq>, Arc<Ruling>)>,
     /// The engines at their prices, until a price or the rules change.
     market: Option<Arc<Market>>,
-    /// The prices that held when dispatches in flight were made.
-    at_dispatch: BTreeMap<(Subject, u16), Arc<Market>>,
+    /// What engines charged when turns were dispatched to them.
+    at_dispatch: AtDispatch,
 }
 
 impl Decider {
@@ -66,7 +65,7 @@ impl Decider {
             given: None,
             ruling: None,
             market: None,
-            at_dispatch: BTreeMap::new(),
+            at_dispatch: AtDispatch::new(),
         }
     }
 
@@ -113,17 +112,14 @@ impl Decider {
             Body::Price(_) | Body::PriceBook(_) => self.market = None,
             Body::Dispatch(dispatch) => {
                 let Ok(market) = self.market(world) else { return };
-                self.at_dispatch.insert((context.subject, dispatch.attempt), market);
-                if self.at_dispatch.len() > AT_DISPATCH_MAX {
-                    self.at_dispatch.pop_first();
-                }
+                let tariffs = market.tariffs(dispatch.engine.as_str());
+                let attempt = (context.subject, dispatch.attempt);
+                self.at_dispatch.remember(attempt, context.received, tariffs);
             }
             Body::Result(result) if !is_estimate(result) => {
-                self.at_dispatch.remove(&(context.subject, result.attempt));
+                self.at_dispatch.forget((context.subject, result.attempt));
             }
-            Body::Amend(amend) => {
-                self.at_dispatch.remove(&(context.subject, amend.attempt));
-            }
+            Body::Amend(amend) => self.at_dispatch.forget((context.subject, amend.attempt)),
             _ => {}
         }
     }
@@ -211,21 +207,24 @@ impl Decider {
         open: &Open,
         end: &AttemptEnd<'_>,
     ) -> Result<Charge, PolicyFileError> {
-        let (market, _) = self.market_at_dispatch(world, turn, open.attempt)?;
-        Ok(charge(&open.stake(), &market, end))
+        Ok(self.charged(world, (*turn, open.attempt), &open.stake(), end)?.0)
     }
 
-    /// The prices that held when an attempt was dispatched; false beside those of now, where they are not known any more.
-    fn market_at_dispatch(
+    /// What an attempt is charged with at the prices that held when it was dispatched; false beside it where they are not
+    /// known, and those of now are taken.
+    fn charged(
         &mut self,
         world: &World,
-        turn: &Subject,
-        attempt: u16,
-    ) -> Result<(Arc<Market>, bool), PolicyFileError> {
-        match self.at_dispatch.get(&(*turn, attempt)) {
-            Some(held) => Ok((Arc::clone(held), true)),
-            None => Ok((self.market(world)?, false)),
-        }
+        attempt: (Subject, u16),
+        stake: &Stake<'_>,
+        end: &AttemptEnd<'_>,
+    ) -> Result<(Charge, bool), PolicyFileError> {
+        let market = self.market(world)?;
+        let meant = engine_meant(end.engine, stake.engine);
+        let held = self.at_dispatch.get(attempt).filter(|_| meant == stake.engine);
+        let of_now = || market.tariffs(meant);
+        let tariffs = held.map_or_else(of_now, |held| held.tariffs.clone());
+        Ok((charge(stake, tariffs.as_ref(), end), held.is_some()))
     }
 
     /// Writes the marks of budgets that a charge passes.
@@ -284,8 +283,8 @@ impl Decider {
             basis: reserved.basis,
             reserved: booking.was.cost.amount(),
         };
-        let (market, is_held) = self.market_at_dispatch(world, turn, attempted.attempt)?;
-        let mut now = charge(&stake, &market, &attempted.end());
+        let attempt = (*turn, attempted.attempt);
+        let (mut now, is_held) = self.charged(world, attempt, &stake, &attempted.end())?;
         // The prices that held then are not known any more: by those it could not come to more than was set aside.
         if let (ChargeBasis::Priced, false, ReserveBasis::Ceiling, Some(most)) =
             (now.basis, is_held, reserved.basis, reserved.amount)

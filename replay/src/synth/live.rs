@@ -129,6 +129,7 @@ impl Stage {
             engine: Name::new(asked.served.engine)?,
             kind,
             harness: None,
+            replaces: None,
         };
         Ok(self.desk.push(By::People, self.clock(), asked.subject, &feedback)?)
     }

@@ -214,6 +214,7 @@ impl Driver {
             engine: Name::new(engine).unwrap(),
             kind: Some(kind),
             harness: None,
+            replaces: None,
         };
         let mut events = Events::new();
         events.push(self.now, *turn, &feedback).unwrap();
@@ -259,6 +260,9 @@ impl Driver {
                 cache_write_1h: Some(0),
                 ..Usage::default()
             },
+            End::Broke(_, prompt) => {
+                Usage { prompt: Some(prompt), output: Some(7), ..Usage::default() }
+            }
             _ => Usage::default(),
         };
         let attempted = Attempted {
@@ -275,6 +279,7 @@ impl Driver {
                 End::Failed(class, retry_after_ms) => {
                     Some(Fault { class, status: None, retry_after_ms })
                 }
+                End::Broke(class, _) => Some(Fault { class, status: None, retry_after_ms: None }),
                 _ => None,
             },
             ..Attempted::unknown(open.attempt, Name::new(served).unwrap())
@@ -344,6 +349,8 @@ pub(crate) enum End {
     NeverSent,
     /// The engine failed, and asks to be left alone for so long.
     Failed(FaultClass, Option<u32>),
+    /// The same, after it had begun to answer a prompt of so many tokens.
+    Broke(FaultClass, u32),
 }
 
 /// The engine of a plan.

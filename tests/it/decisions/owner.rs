@@ -10,6 +10,7 @@ use events::payload::{Ask, Ending, Finish, Name, Parts, Turn, TurnClosed, Verdic
 use events::usage::Usage;
 use ferry::ledger::{Command, CommandError, Handle, Ledger, Outcome, Queue};
 use ferry::store::Home;
+use projections::world::World;
 use replay::decider::{Attempted, Plan};
 
 use super::driver::engine;
@@ -447,16 +448,16 @@ fn no_limit_is_beyond_what_can_be_written_down() {
 fn a_persons_word_is_written_once_and_moves_an_estimate() {
     let (_folder, home) = home_with(POLICY);
     let owner = owned(&home);
-    let labels =
-        |handle: &Handle| handle.ask(|world, _| world.routing.learned.labels().count()).unwrap();
+    let labels = |handle: &Handle| handle.ask(|world, _| said(world)).unwrap();
     let turn = subject(1);
     run(owner.handle(), &ask(turn, 1));
     let judge = |verdict| Command::Judge { at: 1, turn, verdict };
     let early = owner.handle().run(Queue::Turns, &judge(Verdict::Good));
     assert!(matches!(early, Err(CommandError::Refused(_))), "there is no answer yet");
-    run(owner.handle(), &Command::EndAttempt { turn, attempted: used(0, "acme/big", 100) });
+    // Whatever a provider calls the model: it is the engine that was asked.
+    run(owner.handle(), &Command::EndAttempt { turn, attempted: used(0, "big-20260101", 100) });
     run(owner.handle(), &closed(turn));
-    assert_eq!(labels(owner.handle()), 0, "to be served is no evidence");
+    assert_eq!(labels(owner.handle()), [], "to be served is no evidence");
     assert!(matches!(
         run(owner.handle(), &judge(Verdict::Good)),
         Outcome::Written { repeated: false, .. }
@@ -465,10 +466,31 @@ fn a_persons_word_is_written_once_and_moves_an_estimate() {
         run(owner.handle(), &judge(Verdict::Good)),
         Outcome::Written { repeated: true, .. }
     ));
-    assert_eq!(labels(owner.handle()), 1);
+    assert_eq!(labels(owner.handle()), [("acme/big".to_owned(), (1_000, 0))]);
+    // Who says otherwise takes back what they said before.
+    for (verdict, expected) in [
+        (Verdict::Bad, (0, 1_000)),
+        (Verdict::Good, (1_000, 0)),
+        (Verdict::Bad, (0, 1_000)),
+        (Verdict::Good, (1_000, 0)),
+    ] {
+        run(owner.handle(), &judge(verdict));
+        assert_eq!(labels(owner.handle()), [("acme/big".to_owned(), expected)]);
+    }
     owner.close().unwrap();
     assert!(says(&home, &["feedback", &turn.to_string(), "bad"]).starts_with("bad written at"));
     assert!(
         says(&home, &["feedback", &turn.to_string(), "bad"]).starts_with("bad was said already")
     );
+}
+
+/// The words that count, by engine: good and bad, in thousandths.
+fn said(world: &World) -> Vec<(String, (u64, u64))> {
+    let labels = world.routing.learned.labels();
+    let sums = labels.map(|(engine, kinds)| {
+        let all = kinds.values().map(|labels| labels.at(0));
+        let sum = all.fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+        (engine.clone(), sum)
+    });
+    sums.collect()
 }

@@ -120,6 +120,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(End::NeverSent),
         3 => (0..FaultClass::ALL.len(), proptest::option::of(0_u32..900_000))
             .prop_map(|(class, after)| End::Failed(FaultClass::ALL[class], after)),
+        1 => (0..FaultClass::ALL.len(), 1_u32..300_000)
+            .prop_map(|(class, prompt)| End::Broke(FaultClass::ALL[class], prompt)),
     ];
     let kind = proptest::option::of((0_u8..5, 0_u8..4));
     prop_oneof![
@@ -392,7 +394,7 @@ fn a_dispatch_stays_short_over_350_engines() {
         (Scope::Project, Period::Day),
         (Scope::All, Period::Month),
     ] {
-        let name = format!("{}-of-a-name-that-is-rather-long", scope.label());
+        let name = format!("{:-<128}", scope.label());
         let mut of = budget(scope, period, "99999999999");
         of.paced = period == Period::Month;
         policy.budgets.insert(name, of);

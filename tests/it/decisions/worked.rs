@@ -266,13 +266,18 @@ fn what_runs_at_home_is_free() {
     assert_eq!(charge.cost.amount(), Some(Pico::ZERO));
 }
 
-// 5.3, as far as it is built: candidates, then stay or switch, then budgets. A lane's warm engine is kept, though another
+fn cheapest(mut policy: Policy) -> Policy {
+    policy.routing.objective = Objective::CheapestSufficient;
+    policy
+}
+
+// 5.3: candidates, then stay or switch, then budgets. A lane's warm engine is kept, though another that is no better
 // stands first; once it has failed the turn, it is not asked again.
 #[test]
 fn a_warm_engine_is_kept_until_going_elsewhere_pays() {
-    let policy = policy(&["acme/first", "acme/warm"], &[]);
+    let policy = cheapest(policy(&["acme/first", "acme/warm"], &[]));
     let mut driver = Driver::new(&policy, NOON);
-    driver.price("acme/first", rates("3", "15", Some("0.3"), Some("3.75")), Vec::new());
+    driver.price("acme/first", rates("2.9", "15", Some("0.29"), Some("3.6")), Vec::new());
     driver.price("acme/warm", rates("3", "15", Some("0.3"), Some("3.75")), Vec::new());
     let wants = Wants { prompt: 100_000, max_output: 100, ..Wants::default() };
     let (turn, plan) = driver.ask(wants);
@@ -297,7 +302,7 @@ fn a_warm_engine_is_kept_until_going_elsewhere_pays() {
 // 5.4: with eight turns to go a tenth of the price is worth a cold start.
 #[test]
 fn a_cheaper_engine_takes_over_where_it_pays_off() {
-    let policy = policy(&["acme/cheap", "acme/dear"], &[]);
+    let policy = cheapest(policy(&["acme/cheap", "acme/dear"], &[]));
     let mut driver = Driver::new(&policy, NOON);
     driver.price("acme/cheap", rates("0.75", "3", Some("0.075"), Some("0.04")), Vec::new());
     driver.price("acme/dear", rates("2.55", "10", Some("0.256"), None), Vec::new());

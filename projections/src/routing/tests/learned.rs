@@ -88,3 +88,17 @@ fn bills_calibrate_the_tokenizer_of_the_family_that_served() {
     }
     assert_eq!((of(&told, "acme/qwen3"), of(&told, "acme/m1")), (10_000, 8_334));
 }
+
+// Sources and upstreams name whatever they like: there is an end to what is learned of engines nobody asked for.
+#[test]
+fn names_nobody_asked_for_are_learned_as_long_as_there_is_room() {
+    let mut routing = Routing::genesis();
+    let known = |routing: &Routing| routing.learned.answers().count();
+    for number in 0..1_500_u32 {
+        assert_eq!(routing.learned.meets(&format!("x/{number}"), false), number < 1_024);
+    }
+    assert_eq!(known(&routing), 1_024);
+    assert!(routing.learned.meets("x/7", false), "who is known stays known");
+    assert!(routing.learned.meets("acme/asked", true), "who was asked for always is");
+    assert_eq!(known(&routing), 1_025);
+}

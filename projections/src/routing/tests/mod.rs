@@ -96,6 +96,7 @@ impl Told {
             moved: Vec::new(),
             draw: None,
             relaxed: 0,
+            despite_cool_off: false,
             prompt_tokens: 100,
             cache_ttl: CacheTtl::FiveMinutes,
             max_output: 100,
