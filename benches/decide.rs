@@ -316,7 +316,7 @@ fn decisions(world: &mut World, engines: usize, objective: &str) {
 
 fn main() {
     let mut allocated = Vec::new();
-    for turns in [10_000, 20_000] {
+    for turns in [10_000, 1_000_000] {
         let started = Instant::now();
         let mut world = world_after(turns);
         warm(&mut world);
