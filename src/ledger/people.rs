@@ -1,15 +1,30 @@
 //! What people say: rules, and what they think of answers.
 
-use events::event::Events;
+use std::collections::{BTreeMap, BTreeSet};
+
+use events::event::{Body, Events};
 use events::hash::policy_subject;
-use events::ids::{Millis, Subject};
-use events::payload::{Feedback, Name, PolicySet, Verdict};
+use events::ids::{Millis, Seq, Subject};
+use events::payload::{Feedback, Name, PolicySet, Replaced, TurnKind, Verdict};
+use projections::names::engine_meant;
 use replay::policy_file::{canonical, read};
 
 use super::command::Outcome;
 use super::decide::{Decided, Stop};
 use super::group::Group;
 use super::live::Live;
+use crate::store::StoreError;
+
+/// The answer of a turn that was served.
+struct Served {
+    attempt: u16,
+    /// By the name it was dispatched to, unless another model served.
+    engine: String,
+    kind: Option<TurnKind>,
+    harness: Option<String>,
+    /// What a person said of it last, and where that stands.
+    said: Option<(Replaced, Seq)>,
+}
 
 impl Live {
     /// Rules come into force where they are written down. Said again, they are in force already.
@@ -72,6 +87,49 @@ impl Live {
         let mut events = Events::new();
         events.push(at, *turn, &feedback)?;
         Ok(written(events, group))
+    }
+
+    /// The answer a turn's client got, where it got one.
+    fn served(&self, turn: &Subject) -> Result<Option<Served>, StoreError> {
+        let mut served: Option<Served> = None;
+        let mut dispatched: BTreeMap<u16, (String, TurnKind)> = BTreeMap::new();
+        let mut failed = BTreeSet::new();
+        let mut harness = None;
+        self.each_about(turn, &mut |at, body| match body {
+            Body::Turn(turn) => {
+                harness = turn.ask.and_then(|ask| ask.harness).map(|name| name.as_str().to_owned());
+            }
+            Body::Dispatch(dispatch) => {
+                let of = (dispatch.engine.as_str().to_owned(), dispatch.class.kind);
+                dispatched.insert(dispatch.attempt, of);
+            }
+            Body::EngineFault(fault) => {
+                failed.insert(fault.attempt);
+            }
+            Body::Result(result)
+                if result.usage.prompt.is_some() && !failed.contains(&result.attempt) =>
+            {
+                let of = dispatched.get(&result.attempt);
+                let asked = of.map_or(result.engine.as_str(), |(engine, _)| engine);
+                served = Some(Served {
+                    attempt: result.attempt,
+                    engine: engine_meant(result.engine.as_str(), asked).to_owned(),
+                    kind: of.map(|(_, kind)| *kind),
+                    harness: harness.clone(),
+                    said: None,
+                });
+            }
+            Body::Feedback(feedback) => {
+                let said = Replaced { verdict: feedback.verdict, at: at.received };
+                if let Some(served) =
+                    served.as_mut().filter(|served| served.attempt == feedback.attempt)
+                {
+                    served.said = Some((said, at.position));
+                }
+            }
+            _ => {}
+        })?;
+        Ok(served)
     }
 }
 

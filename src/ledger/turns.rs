@@ -1,6 +1,5 @@
 //! Turns: asked, tried again, ended, closed. Each command can be given again: what was decided stands.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use events::batch::Batch;
@@ -9,11 +8,10 @@ use events::event::{Body, Events};
 use events::ids::{Millis, Seq, Subject};
 use events::log::ReadLog as _;
 use events::payload::{
-    Amend, AmendReason, Booking, Charge, ChargeBasis, Name, Replaced, Reservation, Stream, Turn,
-    TurnClosed, TurnKind,
+    Amend, AmendReason, Booking, Charge, ChargeBasis, Name, Reservation, Stream, Turn, TurnClosed,
+    TurnKind,
 };
 use events::usage::Usage;
-use projections::names::engine_meant;
 use replay::decider::{Attempted, Decider, Lists, Plan, close, orphaned};
 
 use super::command::Outcome;
@@ -37,17 +35,6 @@ struct Asker {
     conversation: Subject,
     harness: Option<String>,
     project: Option<String>,
-}
-
-/// The answer of a turn that was served.
-pub(super) struct Served {
-    pub(super) attempt: u16,
-    /// By the name it was dispatched to, unless another model served.
-    pub(super) engine: String,
-    pub(super) kind: Option<TurnKind>,
-    pub(super) harness: Option<String>,
-    /// What a person said of it last, and where that stands.
-    pub(super) said: Option<(Replaced, Seq)>,
 }
 
 impl Live {
@@ -299,51 +286,8 @@ impl Live {
         Ok(told)
     }
 
-    /// The answer a turn's client got, where it got one.
-    pub(super) fn served(&self, turn: &Subject) -> Result<Option<Served>, StoreError> {
-        let mut served: Option<Served> = None;
-        let mut dispatched: BTreeMap<u16, (String, TurnKind)> = BTreeMap::new();
-        let mut failed = BTreeSet::new();
-        let mut harness = None;
-        self.each_about(turn, &mut |at, body| match body {
-            Body::Turn(turn) => {
-                harness = turn.ask.and_then(|ask| ask.harness).map(|name| name.as_str().to_owned());
-            }
-            Body::Dispatch(dispatch) => {
-                let of = (dispatch.engine.as_str().to_owned(), dispatch.class.kind);
-                dispatched.insert(dispatch.attempt, of);
-            }
-            Body::EngineFault(fault) => {
-                failed.insert(fault.attempt);
-            }
-            Body::Result(result)
-                if result.usage.prompt.is_some() && !failed.contains(&result.attempt) =>
-            {
-                let of = dispatched.get(&result.attempt);
-                let asked = of.map_or(result.engine.as_str(), |(engine, _)| engine);
-                served = Some(Served {
-                    attempt: result.attempt,
-                    engine: engine_meant(result.engine.as_str(), asked).to_owned(),
-                    kind: of.map(|(_, kind)| *kind),
-                    harness: harness.clone(),
-                    said: None,
-                });
-            }
-            Body::Feedback(feedback) => {
-                let said = Replaced { verdict: feedback.verdict, at: at.received };
-                if let Some(served) =
-                    served.as_mut().filter(|served| served.attempt == feedback.attempt)
-                {
-                    served.said = Some((said, at.position));
-                }
-            }
-            _ => {}
-        })?;
-        Ok(served)
-    }
-
     /// Shows the events about a turn that this ledger's proxies and people wrote, in the order of the log.
-    fn each_about(
+    pub(super) fn each_about(
         &self,
         turn: &Subject,
         see: &mut dyn FnMut(Instants, &Body<'_>),
@@ -388,10 +332,10 @@ fn name(text: Option<&str>) -> Result<Option<Name<'_>>, Stop> {
 
 /// When an event happened, when the owner took it in, and where.
 #[derive(Clone, Copy)]
-struct Instants {
-    at: Millis,
-    received: Millis,
-    position: Seq,
+pub(super) struct Instants {
+    pub(super) at: Millis,
+    pub(super) received: Millis,
+    pub(super) position: Seq,
 }
 
 fn planned(plan: Plan) -> Decided {

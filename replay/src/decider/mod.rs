@@ -26,7 +26,7 @@ use projections::world::World;
 use self::at_dispatch::AtDispatch;
 pub use self::attempt::{Attempted, Fault, close, orphaned};
 pub use self::plan::{Exceeded, Plan};
-pub use self::ruling::{Lists, Ruling};
+pub use self::ruling::{Lists, ListsError, Ruling};
 use crate::policy_file::{PolicyFile, PolicyFileError, read};
 
 /// Why a turn was not decided.
